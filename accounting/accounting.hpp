@@ -1,0 +1,80 @@
+// What the allocator and the preload glue may ask of accounting: numbers and owners, never slabs or objects.
+//
+// Threads: every function may be called from any thread unless it says otherwise; none allocates through malloc, none
+//   calls user code under a lock, none changes errno.
+// Errors: refusal is a value. Functions that return int return 0 or -errno.
+#pragma once
+
+#include "accounting/base/units.hpp"
+#include "accounting/context.hpp"
+
+#include <cstdint>
+
+struct allot_tenant; // the C handle: index and generation in a pointer's bits, never dereferenced
+
+namespace allot {
+
+enum class charge_kind : std::uint32_t { large, external };
+
+// Must be called before anything else here, by whoever comes first; idempotent and safe to race. Reads the options
+// (accounting/options.hpp), maps the region, creates the tenant of the options with its missing parents, sets its
+// limits, registers membarrier. False: not even a private region could be mapped; the caller goes on unaccounted.
+bool accounting_start();
+
+// In the child of a fork, before any other call: makes this process's copy of the hierarchy its own. Usage starts at
+// zero at every level, contexts of the parent's threads are dropped, limits and names stay. Single-threaded.
+void accounting_child_start();
+
+// --- tenants and handles -------------------------------------------------------------------------------------------
+allot_tenant *tenant_root();
+allot_tenant *tenant_default();                            // the tenant of this process (option `tenant`)
+allot_tenant *tenant_create_path(const char *path);        // creates what is missing; nullptr and no change if malformed or full
+std::uint32_t obj_cgroup_of(allot_tenant *);               // index of its living handle; of the nearest living ancestor if stale
+allot_tenant *tenant_of(std::uint32_t obj_cgroup);         // whom the objects of that handle belong to now
+
+// A slab, a vector entry's slab, an external range: whatever names an obj_cgroup from outside the region holds a
+// reference, so that the index is not recycled while it is named. The context holds its own.
+void obj_cgroup_grab(std::uint32_t obj_cgroup, std::uint32_t references = 1);
+void obj_cgroup_put(std::uint32_t obj_cgroup, std::uint32_t references = 1);
+
+// --- contexts: one per (thread, obj_cgroup) ------------------------------------------------------------------------
+context *context_open(std::uint32_t obj_cgroup);           // by the owner thread; nullptr: the region cannot grow
+void context_close(context *);                             // by the owner: settles, gives the stock back, frees the record
+// By the owner, when its thread ends but slabs still name the context: settles and gives the stock back; whoever takes
+// the slabs over takes the context with them and simply goes on using it.
+void context_park(context *);
+
+// context_charge said false. True: covered now. False: refused; d has been taken out of net again and the refusal is
+// counted (events max, oom). Never runs user code, never prints unless the tenant's policy says so.
+[[nodiscard]] bool context_charge_slow(context *, net_word d);
+// context_uncharge said false.
+void context_uncharge_slow(context *);
+// Folds net into the books (statistics, stock) without changing what is charged; called by the owner at slab refills and
+// the like so that neither half of net can run into the other.
+void context_fold(context *);
+
+// --- direct charges: objects >= direct_charge_bytes, and external bytes ---------------------------------------------
+[[nodiscard]] bool charge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind);
+void uncharge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind);
+// Moves a charge that exists between owners: exact at every level, ignores limits only for common ancestors.
+[[nodiscard]] bool transfer_charge(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint64_t objects);
+
+// --- the recount ----------------------------------------------------------------------------------------------------
+// What alloc/ found alive, per obj_cgroup: slab objects < direct_charge_bytes ...
+struct recount_sink {
+    void *state;
+    void (*add)(void *state, std::uint32_t obj_cgroup, std::uint64_t bytes, std::uint64_t objects); // of this process
+};
+using recount_source = void (*)(recount_sink &);
+void verify_set_source(recount_source); // by alloc/, once
+
+struct verify_result {
+    std::uint64_t tenants;      // looked at
+    std::uint64_t differences;  // 0: everything holds
+    char first[192];            // the first difference, as a sentence
+};
+// At a quiescent point (no thread inside an operation). Checks for each tenant: usage >= 0; usage = live bytes found by
+// the source + large + external + stocks over its subtree; children's protected sums; every context's invariants.
+verify_result verify();
+
+} // namespace allot
