@@ -12,8 +12,7 @@ static benchmark make(const arguments &words) {
     return {.name = join("calloc", words), .operations_per_round = 1, .run = [size](std::uint64_t rounds) {
                 for (std::uint64_t i = 0; i < rounds; ++i) {
                     auto *p = static_cast<volatile char *>(std::calloc(1, size));
-                    if (p == nullptr || p[0] != 0 || p[size - 1] != 0)
-                        std::abort();
+                    if (p == nullptr || p[0] != 0 || p[size - 1] != 0) std::abort();
                     touch_pages(const_cast<char *>(p), 0, size);
                     p[size - 1] = 1;
                     std::free(const_cast<char *>(p));

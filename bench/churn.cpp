@@ -32,8 +32,7 @@ std::shared_ptr<state> make_state(const arguments &words) {
     const bool is_mixed = words[0] == "mixed";
     const std::uint64_t size = is_mixed ? 0 : number(words[0]);
     const std::uint64_t live = number(words[1]);
-    if (size > 65535 || live > 65535)
-        fail("churn: SIZE and LIVE are at most 65535");
+    if (size > 65535 || live > 65535) fail("churn: SIZE and LIVE are at most 65535");
     random_sequence random{2};
     auto s = std::make_shared<state>();
     for (std::size_t i = 0; i < script_steps; ++i)

@@ -16,18 +16,16 @@
 namespace allot::bench {
 
 class crew {
-  public:
+public:
     // job(member, rounds) is what each member runs.
     crew(unsigned members, std::function<void(unsigned, std::uint64_t)> job)
         : job_{std::move(job)}, gate_{static_cast<std::ptrdiff_t>(members) + 1} {
-        for (unsigned member = 0; member < members; ++member)
-            threads_.emplace_back([this, member] { serve(member); });
+        for (unsigned member = 0; member < members; ++member) threads_.emplace_back([this, member] { serve(member); });
     }
     ~crew() {
         stopping_ = true;
         gate_.arrive_and_wait();
-        for (std::thread &t : threads_)
-            t.join();
+        for (std::thread &t : threads_) t.join();
     }
     crew(const crew &) = delete;
     crew &operator=(const crew &) = delete;
@@ -38,13 +36,12 @@ class crew {
         gate_.arrive_and_wait();
     }
 
-  private:
+private:
     void serve(unsigned member) {
         pin_to_nth_cpu(member);
         for (;;) {
             gate_.arrive_and_wait();
-            if (stopping_)
-                return;
+            if (stopping_) return;
             job_(member, rounds_);
             gate_.arrive_and_wait();
         }

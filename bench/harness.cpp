@@ -39,16 +39,14 @@ double seconds_of(const benchmark &b, std::uint64_t rounds) {
 // Rounds that take a slice's time. Doubling is also the warm-up: all of it together lasts about two slices.
 std::uint64_t calibrated_rounds(const benchmark &b, double slice_seconds) {
     std::uint64_t rounds = b.least_rounds;
-    while (seconds_of(b, rounds) < slice_seconds && rounds < (std::uint64_t{1} << 40))
-        rounds *= 2;
+    while (seconds_of(b, rounds) < slice_seconds && rounds < (std::uint64_t{1} << 40)) rounds *= 2;
     return rounds;
 }
 
 // VmHWM and not getrusage's ru_maxrss: the latter survives exec and would show the driver's own size.
 std::uint64_t peak_rss_bytes() {
     std::FILE *file = std::fopen("/proc/self/status", "re");
-    if (file == nullptr)
-        return 0;
+    if (file == nullptr) return 0;
     char line[256];
     unsigned long long kib = 0;
     while (std::fgets(line, sizeof line, file) != nullptr && std::sscanf(line, "VmHWM: %llu", &kib) != 1)
@@ -61,8 +59,7 @@ std::uint64_t peak_rss_bytes() {
 const char *malloc_library() {
     Dl_info info;
     void *found = dlsym(RTLD_DEFAULT, "malloc");
-    if (found == nullptr || dladdr(found, &info) == 0 || info.dli_fname == nullptr)
-        return "unknown";
+    if (found == nullptr || dladdr(found, &info) == 0 || info.dli_fname == nullptr) return "unknown";
     const char *slash = std::strrchr(info.dli_fname, '/');
     return slash == nullptr ? info.dli_fname : slash + 1;
 }
@@ -97,8 +94,7 @@ void trap() {
 }
 
 void run_iterations(const benchmark &b, const settings &s) {
-    if (s.warm_up != 0)
-        b.run(s.warm_up);
+    if (s.warm_up != 0) b.run(s.warm_up);
     std::vector<double> slices(1);
     if (s.traps) {
         trap();
@@ -123,8 +119,7 @@ arguments parse(int argc, char **argv, settings &s) {
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         const auto value = [&]() -> const char * {
-            if (i + 1 >= argc)
-                fail(word + ": a value is missing");
+            if (i + 1 >= argc) fail(word + ": a value is missing");
             return argv[++i];
         };
         if (word == "--seconds")
@@ -144,18 +139,14 @@ arguments parse(int argc, char **argv, settings &s) {
         else
             rest.push_back(word);
     }
-    if (s.traps && s.iterations == 0)
-        fail("--traps: needs --iterations");
+    if (s.traps && s.iterations == 0) fail("--traps: needs --iterations");
     return rest;
 }
 
 clock_kind chosen_clock(const char *text, clock_kind otherwise) {
-    if (text == nullptr)
-        return otherwise;
-    if (std::strcmp(text, "cpu") == 0)
-        return clock_kind::cpu;
-    if (std::strcmp(text, "wall") == 0)
-        return clock_kind::wall;
+    if (text == nullptr) return otherwise;
+    if (std::strcmp(text, "cpu") == 0) return clock_kind::cpu;
+    if (std::strcmp(text, "wall") == 0) return clock_kind::wall;
     fail(std::string{"--clock "} + text + ": expected cpu or wall");
 }
 
@@ -176,26 +167,24 @@ std::uint64_t number(const std::string &text) {
         const char *unit = std::strchr(units, *end);
         shift = unit == nullptr || end[1] != '\0' ? 64 : 10 * static_cast<unsigned>(unit - units + 1);
     }
-    if (end == text.c_str() || text[0] == '-' || errno != 0 || value == 0 || shift == 64 || value > (UINT64_MAX >> shift))
+    if (end == text.c_str() || text[0] == '-' || errno != 0 || value == 0 || shift == 64 ||
+        value > (UINT64_MAX >> shift))
         fail("\"" + text + "\": expected a number of 1 and more, such as 64 or 8M");
     return std::uint64_t{value} << shift;
 }
 
 std::string join(const char *benchmark, const arguments &words) {
     std::string name = benchmark;
-    for (const std::string &word : words)
-        name += "/" + word;
+    for (const std::string &word : words) name += "/" + word;
     return name;
 }
 
 void pin_to_nth_cpu(unsigned nth) {
     const int count = CPU_COUNT(&given_cpus);
-    if (count == 0)
-        return;
+    if (count == 0) return;
     int skip = static_cast<int>(nth) % count;
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-        if (!CPU_ISSET(cpu, &given_cpus) || skip-- != 0)
-            continue;
+        if (!CPU_ISSET(cpu, &given_cpus) || skip-- != 0) continue;
         cpu_set_t one;
         CPU_ZERO(&one);
         CPU_SET(cpu, &one);
@@ -207,8 +196,7 @@ void pin_to_nth_cpu(unsigned nth) {
 int run(int argc, char **argv, const char *usage, const arguments &defaults, factory make) {
     settings s;
     arguments words = parse(argc, argv, s);
-    if (words.size() > defaults.size())
-        fail(std::string{"too many arguments; expected "} + usage);
+    if (words.size() > defaults.size()) fail(std::string{"too many arguments; expected "} + usage);
     words.insert(words.end(), defaults.begin() + static_cast<std::ptrdiff_t>(words.size()), defaults.end());
 
     CPU_ZERO(&given_cpus);

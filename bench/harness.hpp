@@ -32,8 +32,8 @@ enum class clock_kind { cpu, wall };
 enum class pinning { one_cpu, none };
 
 struct benchmark {
-    std::string name;                             // pair/64
-    std::uint64_t operations_per_round;           // what a round is divided by
+    std::string name;                   // pair/64
+    std::uint64_t operations_per_round; // what a round is divided by
     std::function<void(std::uint64_t rounds)> run;
     clock_kind clock = clock_kind::cpu;
     pinning pin = pinning::one_cpu;
@@ -65,7 +65,7 @@ void pin_to_nth_cpu(unsigned nth);
 
 // A generator of its own, so that every run of every allocator sees the same sequence (xorshift64*, Marsaglia and Vigna).
 class random_sequence {
-  public:
+public:
     explicit random_sequence(std::uint64_t seed) : state_{seed * 2 + 1} {}
     std::uint64_t next() {
         state_ ^= state_ >> 12;
@@ -76,7 +76,7 @@ class random_sequence {
     // Uniform in [0, limit) for limits far below 2^32, which all of ours are.
     std::uint32_t below(std::uint32_t limit) { return static_cast<std::uint32_t>(((next() >> 32) * limit) >> 32); }
 
-  private:
+private:
     std::uint64_t state_;
 };
 
@@ -86,8 +86,7 @@ inline void touch(void *p) { *static_cast<volatile char *>(p) = 1; }
 
 // Writes one byte in every page of [p + from, p + to).
 inline void touch_pages(void *p, std::size_t from, std::size_t to) {
-    for (std::size_t at = from; at < to; at += 4096)
-        static_cast<volatile char *>(p)[at] = 1;
+    for (std::size_t at = from; at < to; at += 4096) static_cast<volatile char *>(p)[at] = 1;
 }
 
 } // namespace allot::bench

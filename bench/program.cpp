@@ -31,8 +31,7 @@ double ns_of(const timeval &t) { return static_cast<double>(t.tv_sec) * 1e9 + st
 
 cost run_once(char **command) {
     const pid_t pid = fork();
-    if (pid < 0)
-        fail("fork failed");
+    if (pid < 0) fail("fork failed");
     if (pid == 0) {
         const int nowhere = open("/dev/null", O_WRONLY);
         dup2(nowhere, STDOUT_FILENO);
@@ -69,6 +68,7 @@ int main(int argc, char **argv) {
     }
     std::sort(ns.begin(), ns.end());
     std::printf("programs/%s %.5g ns best %.5g peak_rss %ld malloc %s\n", argv[1], ns[ns.size() / 2], ns.front(),
-                peak_kib * 1024, std::getenv("ALLOT_BENCH_PRELOAD") != nullptr ? std::getenv("ALLOT_BENCH_PRELOAD") : "");
+                peak_kib * 1024,
+                std::getenv("ALLOT_BENCH_PRELOAD") != nullptr ? std::getenv("ALLOT_BENCH_PRELOAD") : "");
     return 0;
 }

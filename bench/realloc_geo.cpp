@@ -18,11 +18,9 @@ std::size_t grown(std::size_t bytes, std::size_t limit) {
 
 benchmark make(const arguments &words) {
     const std::size_t limit = number(words[0]);
-    if (limit <= first_bytes)
-        fail("SIZE " + words[0] + ": expected more than 16");
+    if (limit <= first_bytes) fail("SIZE " + words[0] + ": expected more than 16");
     std::uint64_t steps = 0;
-    for (std::size_t bytes = first_bytes; bytes != limit; bytes = grown(bytes, limit))
-        ++steps;
+    for (std::size_t bytes = first_bytes; bytes != limit; bytes = grown(bytes, limit)) ++steps;
     return {.name = join("realloc_geo", words), .operations_per_round = steps, .run = [limit](std::uint64_t rounds) {
                 for (std::uint64_t i = 0; i < rounds; ++i) {
                     void *p = std::malloc(first_bytes);

@@ -10,20 +10,20 @@ using namespace allot::bench;
 static benchmark make(const arguments &words) {
     const std::size_t size = number(words[0]);
     const std::size_t step = number(words[1]);
-    if (size / step < 2)
-        fail("SIZE " + words[0] + ": expected at least two steps of " + words[1]);
+    if (size / step < 2) fail("SIZE " + words[0] + ": expected at least two steps of " + words[1]);
     const std::uint64_t steps = size / step - 1;
-    return {.name = join("realloc_lin", words), .operations_per_round = steps, .run = [steps, step](std::uint64_t rounds) {
-                for (std::uint64_t i = 0; i < rounds; ++i) {
-                    void *p = std::malloc(step);
-                    touch(p);
-                    for (std::uint64_t n = 1; n <= steps; ++n) {
-                        p = std::realloc(p, (n + 1) * step);
-                        touch_pages(p, n * step, (n + 1) * step);
-                    }
-                    std::free(p);
+    return {
+        .name = join("realloc_lin", words), .operations_per_round = steps, .run = [steps, step](std::uint64_t rounds) {
+            for (std::uint64_t i = 0; i < rounds; ++i) {
+                void *p = std::malloc(step);
+                touch(p);
+                for (std::uint64_t n = 1; n <= steps; ++n) {
+                    p = std::realloc(p, (n + 1) * step);
+                    touch_pages(p, n * step, (n + 1) * step);
                 }
-            }};
+                std::free(p);
+            }
+        }};
 }
 
 int main(int argc, char **argv) { return run(argc, argv, "SIZE STEP", {"64K", "128"}, make); }

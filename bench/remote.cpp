@@ -26,13 +26,12 @@ struct state {
 // Spins for about a microsecond, then lets others run: on a machine whose CPUs are shared the partner may be waiting
 // for just this CPU.
 class patience {
-  public:
+public:
     void wait() {
-        if (++turns_ % 64 == 0)
-            sched_yield();
+        if (++turns_ % 64 == 0) sched_yield();
     }
 
-  private:
+private:
     unsigned turns_ = 0;
 };
 
@@ -41,8 +40,7 @@ void produce(state &s, std::size_t size, std::uint64_t rounds) {
         void *p = std::malloc(size);
         touch(p);
         std::atomic<void *> &slot = s.ring[i % ring_slots];
-        for (patience turn; slot.load(std::memory_order_acquire) != nullptr;)
-            turn.wait();
+        for (patience turn; slot.load(std::memory_order_acquire) != nullptr;) turn.wait();
         slot.store(p, std::memory_order_release);
     }
 }
@@ -51,8 +49,7 @@ void consume(state &s, std::uint64_t rounds) {
     for (std::uint64_t i = 0; i < rounds; ++i) {
         std::atomic<void *> &slot = s.ring[i % ring_slots];
         void *p;
-        for (patience turn; (p = slot.load(std::memory_order_acquire)) == nullptr;)
-            turn.wait();
+        for (patience turn; (p = slot.load(std::memory_order_acquire)) == nullptr;) turn.wait();
         slot.store(nullptr, std::memory_order_release);
         touch(p);
         std::free(p);

@@ -50,8 +50,7 @@ bool is_string_operation(std::uint8_t opcode) {
 
 // Enough of the encoding to tell the classes apart: prefixes, opcode, and the mode bits of the byte after it.
 instruction_class classify(const std::uint8_t *bytes, std::size_t size) {
-    if (bytes[0] == 0xcc)
-        return instruction_class::trap;
+    if (bytes[0] == 0xcc) return instruction_class::trap;
     std::size_t at = 0;
     bool has_lock = false;
     bool has_repeat = false;
@@ -59,19 +58,15 @@ instruction_class classify(const std::uint8_t *bytes, std::size_t size) {
         has_lock |= bytes[at] == 0xf0;
         has_repeat |= bytes[at] == 0xf2 || bytes[at] == 0xf3;
     }
-    if ((bytes[at] & 0xf0) == 0x40)
-        ++at; // REX
+    if ((bytes[at] & 0xf0) == 0x40) ++at; // REX
     const std::uint8_t opcode = bytes[at];
     const std::uint8_t next = bytes[at + 1];
     // xchg with memory locks without a prefix.
-    if (has_lock || ((opcode == 0x86 || opcode == 0x87) && next < 0xc0))
-        return instruction_class::locked;
-    if (opcode == 0x0f && next == 0x05)
-        return instruction_class::system_call;
+    if (has_lock || ((opcode == 0x86 || opcode == 0x87) && next < 0xc0)) return instruction_class::locked;
+    if (opcode == 0x0f && next == 0x05) return instruction_class::system_call;
     if (opcode == 0x0f && next == 0xae && bytes[at + 2] >= 0xe8) // lfence, mfence, sfence
         return instruction_class::fence;
-    if (has_repeat && is_string_operation(opcode))
-        return instruction_class::repeated;
+    if (has_repeat && is_string_operation(opcode)) return instruction_class::repeated;
     return instruction_class::plain;
 }
 
@@ -83,19 +78,16 @@ struct counts {
 };
 
 class tracee {
-  public:
+public:
     explicit tracee(char **command) {
         // One CPU for both: handing over is then a switch and not a wake-up of another CPU.
         cpu_set_t cpus;
-        if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
-            keep_last(cpus);
+        if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) keep_last(cpus);
         pid_ = fork();
-        if (pid_ < 0)
-            fail("fork failed");
+        if (pid_ < 0) fail("fork failed");
         if (pid_ == 0) {
             ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
-            if (const char *preload = std::getenv("STEP_PRELOAD"); preload != nullptr)
-                setenv("LD_PRELOAD", preload, 1);
+            if (const char *preload = std::getenv("STEP_PRELOAD"); preload != nullptr) setenv("LD_PRELOAD", preload, 1);
             execvp(command[0], command);
             std::fprintf(stderr, "step: %s: %s\n", command[0], std::strerror(errno));
             _exit(127);
@@ -107,16 +99,14 @@ class tracee {
         int signal = 0;
         wait_for_stop(); // of exec; only now does the file below show the program's memory and not ours
         memory_ = open(("/proc/" + std::to_string(pid_) + "/mem").c_str(), O_RDONLY | O_CLOEXEC);
-        if (memory_ < 0)
-            fail("cannot read the memory of the program");
+        if (memory_ < 0) fail("cannot read the memory of the program");
         for (;;) {
             ptrace(PTRACE_CONT, pid_, nullptr, signal);
             signal = wait_for_stop();
             siginfo_t info;
             if (signal == SIGTRAP && ptrace(PTRACE_GETSIGINFO, pid_, nullptr, &info) == 0 && info.si_code == SI_KERNEL)
                 return;
-            if (signal == SIGTRAP)
-                signal = 0;
+            if (signal == SIGTRAP) signal = 0;
         }
     }
 
@@ -131,28 +121,25 @@ class tracee {
         int status;
         if (waitpid(pid_, &status, 0) < 0 || !(WIFEXITED(status) || WIFSTOPPED(status)))
             fail("the program did not end well");
-        if (WIFSTOPPED(status))
-            kill(pid_, SIGKILL);
+        if (WIFSTOPPED(status)) kill(pid_, SIGKILL);
     }
 
     std::uint64_t instruction_pointer() const {
         errno = 0;
         const long value = ptrace(PTRACE_PEEKUSER, pid_, offsetof(user_regs_struct, rip), nullptr);
-        if (errno != 0)
-            fail("cannot read the registers of the program");
+        if (errno != 0) fail("cannot read the registers of the program");
         return static_cast<std::uint64_t>(value);
     }
 
     instruction_class class_at(std::uint64_t address) const {
         std::uint8_t bytes[16] = {};
-        if (pread(memory_, bytes, sizeof bytes, static_cast<off_t>(address)) <= 0)
-            fail("cannot read an instruction");
+        if (pread(memory_, bytes, sizeof bytes, static_cast<off_t>(address)) <= 0) fail("cannot read an instruction");
         return classify(bytes, sizeof bytes);
     }
 
     pid_t pid() const { return pid_; }
 
-  private:
+private:
     static void keep_last(cpu_set_t &cpus) {
         for (int cpu = CPU_SETSIZE - 1; cpu >= 0; --cpu)
             if (CPU_ISSET(cpu, &cpus)) {
@@ -165,8 +152,7 @@ class tracee {
 
     int wait_for_stop() {
         int status;
-        if (waitpid(pid_, &status, 0) < 0)
-            fail("waitpid failed");
+        if (waitpid(pid_, &status, 0) < 0) fail("waitpid failed");
         if (!WIFSTOPPED(status))
             fail("the program ended before its second trap; was it given --iterations and --traps?");
         return WSTOPSIG(status);
@@ -189,29 +175,25 @@ std::vector<mapping> mappings_of(pid_t pid) {
     while (maps != nullptr && std::fgets(line, sizeof line, maps) != nullptr) {
         unsigned long start, end, offset;
         int name = 0;
-        if (std::sscanf(line, "%lx-%lx %*s %lx %*s %*s %n", &start, &end, &offset, &name) < 3)
-            continue;
+        if (std::sscanf(line, "%lx-%lx %*s %lx %*s %*s %n", &start, &end, &offset, &name) < 3) continue;
         std::string file = line + name;
-        while (!file.empty() && file.back() == '\n')
-            file.pop_back();
+        while (!file.empty() && file.back() == '\n') file.pop_back();
         result.push_back({start, end, offset, file.empty() ? "anonymous" : file});
     }
-    if (maps != nullptr)
-        std::fclose(maps);
+    if (maps != nullptr) std::fclose(maps);
     return result;
 }
 
 void dump(const char *path, const std::vector<std::uint64_t> &addresses, pid_t pid) {
     const std::vector<mapping> mappings = mappings_of(pid);
     std::FILE *file = std::fopen(path, "we");
-    if (file == nullptr)
-        fail("cannot write the dump");
+    if (file == nullptr) fail("cannot write the dump");
     for (const std::uint64_t address : addresses)
         for (const mapping &m : mappings)
             if (address >= m.start && address < m.end)
-                std::fprintf(file, "%s %lx\n", m.file.c_str(), static_cast<unsigned long>(address - m.start + m.offset));
-    if (std::fclose(file) != 0)
-        fail("cannot write the dump");
+                std::fprintf(file, "%s %lx\n", m.file.c_str(),
+                             static_cast<unsigned long>(address - m.start + m.offset));
+    if (std::fclose(file) != 0) fail("cannot write the dump");
 }
 
 // From the first trap to the second. The address sequence is kept only if it is to be dumped.
@@ -222,18 +204,15 @@ counts follow(tracee &program, std::vector<std::uint64_t> *addresses) {
     for (;;) {
         const std::uint64_t at = program.instruction_pointer();
         const auto [found, is_new] = known.try_emplace(at, instruction_class::plain);
-        if (is_new)
-            found->second = program.class_at(at);
-        if (found->second == instruction_class::trap)
-            return result;
+        if (is_new) found->second = program.class_at(at);
+        if (found->second == instruction_class::trap) return result;
         // A repeated string instruction stops after each repetition; it is counted once, as a processor's counter does.
         if (found->second != instruction_class::repeated || at != previous) {
             ++result.instructions;
             result.locked += found->second == instruction_class::locked;
             result.fences += found->second == instruction_class::fence;
             result.system_calls += found->second == instruction_class::system_call;
-            if (addresses != nullptr)
-                addresses->push_back(at);
+            if (addresses != nullptr) addresses->push_back(at);
         }
         previous = at;
         program.step();
@@ -255,8 +234,7 @@ int main(int argc, char **argv) {
     program.run_to_trap();
     std::vector<std::uint64_t> addresses;
     const counts c = follow(program, dump_path == nullptr ? nullptr : &addresses);
-    if (dump_path != nullptr)
-        dump(dump_path, addresses, program.pid());
+    if (dump_path != nullptr) dump(dump_path, addresses, program.pid());
     program.finish();
     std::printf("instructions %llu locked %llu fences %llu system_calls %llu\n",
                 static_cast<unsigned long long>(c.instructions), static_cast<unsigned long long>(c.locked),

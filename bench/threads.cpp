@@ -29,16 +29,13 @@ void pairs_holding(std::size_t size, std::size_t held, std::uint64_t rounds) {
         touch(ring[at]);
         at = at + 1 == held ? 0 : at + 1;
     }
-    for (void *p : ring)
-        std::free(p);
+    for (void *p : ring) std::free(p);
 }
 
 std::size_t held_objects(const std::string &word) {
-    if (word.rfind("hold", 0) != 0)
-        fail("\"" + word + "\": expected holdK, such as hold16");
+    if (word.rfind("hold", 0) != 0) fail("\"" + word + "\": expected holdK, such as hold16");
     const std::uint64_t held = number(word.substr(4));
-    if (held > 64)
-        fail(word + ": at most hold64");
+    if (held > 64) fail(word + ": at most hold64");
     return held;
 }
 
@@ -46,8 +43,7 @@ benchmark make(const arguments &words) {
     const std::uint64_t members = number(words[0]);
     const std::size_t size = number(words[1]);
     const std::size_t held = held_objects(words[2]);
-    if (members > 1024)
-        fail("N " + words[0] + ": at most 1024 threads");
+    if (members > 1024) fail("N " + words[0] + ": at most 1024 threads");
     auto threads = std::make_shared<crew>(static_cast<unsigned>(members), [size, held](unsigned, std::uint64_t rounds) {
         if (held == 1)
             pairs(size, rounds);
@@ -59,7 +55,8 @@ benchmark make(const arguments &words) {
             .run = [threads](std::uint64_t rounds) { threads->work(rounds); },
             .clock = clock_kind::wall,
             .pin = pinning::none,
-            .least_rounds = 32768}; // a tenth of a millisecond and more a thread, next to the microseconds it takes to wake it
+            .least_rounds =
+                32768}; // a tenth of a millisecond and more a thread, next to the microseconds it takes to wake it
 }
 
 } // namespace
