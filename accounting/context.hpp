@@ -35,7 +35,9 @@ struct alignas(64) context {
     std::uint32_t index;      // of this context in the region
     std::atomic<std::uint32_t> lock;
     std::uint32_t flags;      // under lock
-    std::int64_t stock;       // bytes charged to the tenant and held here, live or not; under lock
+    // Bytes charged to the tenant and held here, live or not. Written under lock; read without it by whoever reports
+    // (exact when the owner is quiet), relaxed: a figure, nobody decides on it outside the lock.
+    std::atomic<std::int64_t> stock;
 };
 static_assert(sizeof(context) == 64);
 

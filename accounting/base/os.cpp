@@ -1,0 +1,241 @@
+#include "accounting/base/os.hpp"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+namespace allot {
+
+long os_call(long number, long a, long b, long c, long d, long e, long f) {
+#if defined(__x86_64__)
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+#elif defined(__aarch64__)
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+    return x0;
+#else
+#error "allot: no system call sequence for this processor"
+#endif
+}
+
+namespace {
+
+bool failed(long result) { return result < 0 && result >= -4095; }
+
+template<class T>
+long bits_of(T *p) {
+    return reinterpret_cast<long>(p);
+}
+
+// The address, or 0.
+std::uintptr_t map(std::uintptr_t address, std::size_t bytes, int protection, int flags, int fd, std::uint64_t offset) {
+    long result = os_call(SYS_mmap, static_cast<long>(address), static_cast<long>(bytes), protection, flags, fd,
+                          static_cast<long>(offset));
+    return failed(result) ? 0 : static_cast<std::uintptr_t>(result);
+}
+
+// Kernels before 4.17 take NOREPLACE for a hint and map elsewhere.
+bool map_exactly(std::uintptr_t address, std::size_t bytes, int flags, int fd, std::uint64_t offset) {
+    std::uintptr_t at = map(address, bytes, PROT_READ | PROT_WRITE, flags, fd, offset);
+    if (at == address) return true;
+    if (at != 0) os_unmap(at, bytes);
+    return false;
+}
+
+constexpr int anonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+// This thread's id. Written and read by this thread alone, also in its signal handlers, where both write the same.
+constinit thread_local std::uint32_t cached_tid = 0;
+
+// Written at start and by tests; read by everyone who drains. relaxed: whoever starts a thread orders it.
+constinit std::atomic<membarrier_mode> barrier_mode{membarrier_mode::unavailable};
+
+} // namespace
+
+std::uintptr_t os_map(std::size_t bytes) { return map(0, bytes, PROT_READ | PROT_WRITE, anonymous, -1, 0); }
+std::uintptr_t os_reserve(std::size_t bytes) { return map(0, bytes, PROT_NONE, anonymous, -1, 0); }
+bool os_map_free(std::uintptr_t address, std::size_t bytes) {
+    return map_exactly(address, bytes, anonymous | MAP_FIXED_NOREPLACE, -1, 0);
+}
+bool os_map_over(std::uintptr_t address, std::size_t bytes) {
+    return map_exactly(address, bytes, anonymous | MAP_FIXED, -1, 0);
+}
+bool os_map_file(std::uintptr_t address, std::size_t bytes, int fd, std::uint64_t offset, over what) {
+    int place = what == over::anything ? MAP_FIXED : MAP_FIXED_NOREPLACE;
+    return map_exactly(address, bytes, MAP_SHARED | place, fd, offset);
+}
+void os_unmap(std::uintptr_t address, std::size_t bytes) {
+    os_call(SYS_munmap, static_cast<long>(address), static_cast<long>(bytes));
+}
+bool os_give_back(std::uintptr_t address, std::size_t bytes) {
+    return !failed(os_call(SYS_madvise, static_cast<long>(address), static_cast<long>(bytes), MADV_DONTNEED));
+}
+
+int os_open(const char *path, int flags, unsigned mode) {
+    return static_cast<int>(os_call(SYS_openat, AT_FDCWD, bits_of(path), flags | O_CLOEXEC, mode));
+}
+void os_close(int fd) { os_call(SYS_close, fd); }
+
+long os_read(int fd, void *buffer, std::size_t bytes) {
+    for (;;) {
+        long got = os_call(SYS_read, fd, bits_of(buffer), static_cast<long>(bytes));
+        if (got != -4 /* EINTR */) return got;
+    }
+}
+
+long os_read_at(int fd, void *buffer, std::size_t bytes, std::uint64_t offset) {
+    for (;;) {
+        long got = os_call(SYS_pread64, fd, bits_of(buffer), static_cast<long>(bytes), static_cast<long>(offset));
+        if (got != -4 /* EINTR */) return got;
+    }
+}
+
+void os_write_all(int fd, const char *text, std::size_t bytes) {
+    while (bytes != 0) {
+        long put = os_call(SYS_write, fd, bits_of(text), static_cast<long>(bytes));
+        if (put == -4 /* EINTR */) continue;
+        if (put <= 0) return;
+        text += put;
+        bytes -= static_cast<std::size_t>(put);
+    }
+}
+
+bool os_make_directory(const char *path) {
+    long result = os_call(SYS_mkdirat, AT_FDCWD, bits_of(path), 0700);
+    return !failed(result) || result == -17 /* EEXIST */;
+}
+
+// A file may not pass RLIMIT_FSIZE: the kernel would send SIGXFSZ, which ends a program. So that is asked first.
+bool os_allocate_file_space(int fd, std::uint64_t offset, std::uint64_t bytes) {
+    rlimit limit{};
+    if (failed(os_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, bits_of(&limit)))) return false;
+    if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < offset + bytes) return false;
+    return !failed(os_call(SYS_fallocate, fd, 0, static_cast<long>(offset), static_cast<long>(bytes)));
+}
+
+long os_read_link(const char *path, char *buffer, std::size_t bytes) {
+    return os_call(SYS_readlinkat, AT_FDCWD, bits_of(path), bits_of(buffer), static_cast<long>(bytes));
+}
+
+void os_remove_file(const char *path) { os_call(SYS_unlinkat, AT_FDCWD, bits_of(path), 0); }
+
+long os_read_whole(const char *path, char *buffer, std::size_t size) {
+    buffer[0] = '\0';
+    int fd = os_open(path, O_RDONLY);
+    if (fd < 0) return fd;
+    std::size_t length = 0;
+    long got = 1;
+    while (got > 0 && length + 1 < size) {
+        got = os_read(fd, buffer + length, size - 1 - length);
+        if (got > 0) length += static_cast<std::size_t>(got);
+    }
+    buffer[length] = '\0';
+    os_close(fd);
+    return got < 0 ? got : static_cast<long>(length);
+}
+
+std::uint32_t os_pid() { return static_cast<std::uint32_t>(os_call(SYS_getpid)); }
+std::uint32_t os_uid() { return static_cast<std::uint32_t>(os_call(SYS_getuid)); }
+std::uint32_t os_tid() {
+    if (cached_tid == 0) cached_tid = static_cast<std::uint32_t>(os_call(SYS_gettid));
+    return cached_tid;
+}
+void os_child_start() { cached_tid = 0; }
+
+std::uint64_t os_nanoseconds() {
+    timespec now{};
+    os_call(SYS_clock_gettime, CLOCK_MONOTONIC, bits_of(&now));
+    return static_cast<std::uint64_t>(now.tv_sec) * 1000000000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::uint64_t os_random() {
+    std::uint64_t value = 0;
+    constexpr long nonblocking = 1;
+    if (os_call(SYS_getrandom, bits_of(&value), sizeof value, nonblocking) == sizeof value) return value;
+    // splitmix64 over what differs between processes
+    value = os_nanoseconds() ^ static_cast<std::uint64_t>(bits_of(&value)) ^ (std::uint64_t{os_pid()} << 40);
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+    return value ^ (value >> 31);
+}
+
+std::uint64_t os_ram_bytes() {
+    struct sysinfo info {};
+    if (failed(os_call(SYS_sysinfo, bits_of(&info)))) return 0;
+    return static_cast<std::uint64_t>(info.totalram) * info.mem_unit;
+}
+
+void os_yield() { os_call(SYS_sched_yield); }
+
+void os_futex_wait(const std::atomic<std::uint32_t> *word, std::uint32_t expected, std::uint32_t milliseconds) {
+    timespec time{static_cast<time_t>(milliseconds / 1000), static_cast<long>(milliseconds % 1000) * 1000000};
+    os_call(SYS_futex, bits_of(word), FUTEX_WAIT, expected, milliseconds == 0 ? 0 : bits_of(&time));
+}
+void os_futex_wake(const std::atomic<std::uint32_t> *word, std::uint32_t waiters) {
+    os_call(SYS_futex, bits_of(word), FUTEX_WAKE, waiters);
+}
+
+signals_blocked::signals_blocked() : before_(0) {
+    constexpr int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
+    std::uint64_t all = ~std::uint64_t{0};
+    for (int fault : faults) all &= ~(std::uint64_t{1} << (fault - 1));
+    failed_ = os_call(SYS_rt_sigprocmask, SIG_SETMASK, bits_of(&all), bits_of(&before_), sizeof all);
+}
+signals_blocked::~signals_blocked() {
+    if (failed_ == 0) os_call(SYS_rt_sigprocmask, SIG_SETMASK, bits_of(&before_), 0, sizeof before_);
+}
+
+membarrier_mode os_membarrier_start() {
+    long result = os_call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    membarrier_mode mode = failed(result) ? membarrier_mode::unavailable : membarrier_mode::private_expedited;
+    barrier_mode.store(mode, std::memory_order_relaxed);
+    return mode;
+}
+
+bool os_membarrier() {
+    switch (barrier_mode.load(std::memory_order_relaxed)) {
+    case membarrier_mode::pretended: return true;
+    case membarrier_mode::unavailable: return false;
+    case membarrier_mode::private_expedited: break;
+    }
+    // The barriers of the caller itself: the others are given theirs by the call.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    bool done = !failed(os_call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return done;
+}
+
+void os_set_membarrier_mode(membarrier_mode mode) { barrier_mode.store(mode, std::memory_order_relaxed); }
+membarrier_mode os_membarrier_mode() { return barrier_mode.load(std::memory_order_relaxed); }
+
+bool os_has_global_membarrier() {
+    long commands = os_call(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+    return !failed(commands) && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0;
+}
+
+} // namespace allot

@@ -1,0 +1,97 @@
+// The system calls of the libraries, all of them, made without libc.
+//
+// They exist because the libraries run before libc is initialised, inside its locks and after its end, must not change
+// errno, and must not be seen by the wrappers that the preload library puts around mmap and its kin.
+//
+// Threads: any thread, any signal handler.
+// Owner: descriptors and mappings belong to the caller.
+// Invariants: 1. errno is never touched; a failure is a value.
+//             2. A refusal (seccomp, old kernel) is reported like any other failure, never fatal.
+// Cost: one system call each; os_tid() caches in the thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot {
+
+// Result as the kernel gives it: a negative errno in -4095..-1 means failure.
+long os_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0);
+
+// --- memory: addresses as integers, 0 or false means failure ---------------------------------------------------------
+[[nodiscard]] std::uintptr_t os_map(std::size_t bytes);                     // zeroed, readable and writable, anywhere
+[[nodiscard]] std::uintptr_t os_reserve(std::size_t bytes);                 // address space alone: PROT_NONE, costs nothing
+[[nodiscard]] bool os_map_free(std::uintptr_t address, std::size_t bytes); // there, if nothing is there
+[[nodiscard]] bool os_map_over(std::uintptr_t address, std::size_t bytes); // there, over what is there
+enum class over : std::uint32_t { nothing, anything };
+[[nodiscard]] bool os_map_file(std::uintptr_t address, std::size_t bytes, int fd, std::uint64_t offset, over);
+void os_unmap(std::uintptr_t address, std::size_t bytes);
+bool os_give_back(std::uintptr_t address, std::size_t bytes); // contents become zero, memory goes back; false: forbidden
+
+// --- files -----------------------------------------------------------------------------------------------------------
+[[nodiscard]] int os_open(const char *path, int flags, unsigned mode = 0); // close-on-exec is always added
+void os_close(int fd);
+[[nodiscard]] long os_read(int fd, void *buffer, std::size_t bytes);
+[[nodiscard]] long os_read_at(int fd, void *buffer, std::size_t bytes, std::uint64_t offset);
+void os_write_all(int fd, const char *text, std::size_t bytes); // as much as goes; a message has nobody to fail to
+[[nodiscard]] bool os_make_directory(const char *path);         // 0700; true also if it is there
+[[nodiscard]] bool os_allocate_file_space(int fd, std::uint64_t offset, std::uint64_t bytes);
+[[nodiscard]] long os_read_link(const char *path, char *buffer, std::size_t bytes);
+void os_remove_file(const char *path);
+// Of the whole file, cut to fit, always terminated; the length, or a negative errno.
+long os_read_whole(const char *path, char *buffer, std::size_t size);
+
+// --- who we are ------------------------------------------------------------------------------------------------------
+std::uint32_t os_pid();
+std::uint32_t os_tid(); // of this thread; cached, see os_child_start()
+std::uint32_t os_uid();
+std::uint64_t os_random(); // not for secrets: falls back to the clock and addresses
+std::uint64_t os_ram_bytes();
+std::uint64_t os_nanoseconds(); // monotonic
+void os_child_start();     // forgets the cached thread id, which is the parent's
+// Ends this thread's waiting for a moment, for loops that wait for another thread.
+void os_yield();
+inline void os_pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+// --- waiting: a shared futex, since words may lie in a file that processes share ---------------------------------------
+// Returns when woken, when the word has another value, or after the time; the caller looks again in every case.
+void os_futex_wait(const std::atomic<std::uint32_t> *word, std::uint32_t expected, std::uint32_t milliseconds = 0); // 0: for ever
+void os_futex_wake(const std::atomic<std::uint32_t> *word, std::uint32_t waiters);
+
+// --- signals -----------------------------------------------------------------------------------------------------------
+// While it lives, no handler runs in this thread, except for faults of its own code.
+class signals_blocked {
+  public:
+    signals_blocked();
+    ~signals_blocked();
+    signals_blocked(const signals_blocked &) = delete;
+    signals_blocked &operator=(const signals_blocked &) = delete;
+
+  private:
+    std::uint64_t before_;
+    long failed_;
+};
+
+// --- membarrier ----------------------------------------------------------------------------------------------------------
+enum class membarrier_mode : std::uint32_t {
+    unavailable,       // stocks are not used by the fast path: every operation is a slow one, see charge.cpp
+    private_expedited, // orders the threads of this process
+    pretended,         // tests alone: the control that must be seen to fail
+};
+// Registers this process; in a process with one thread that is quick (under 1 us against 20 ms later).
+membarrier_mode os_membarrier_start();
+[[nodiscard]] bool os_membarrier(); // false: the system refuses it by now
+// For tests, and for a process that is about to forbid itself system calls. Call through membarrier_forbid() where
+// contexts may hold stock.
+void os_set_membarrier_mode(membarrier_mode);
+membarrier_mode os_membarrier_mode();
+[[nodiscard]] bool os_has_global_membarrier(); // between processes: MEMBARRIER_CMD_GLOBAL_EXPEDITED
+
+} // namespace allot
