@@ -1,0 +1,44 @@
+"""redis-server, filled with 1 KiB values beyond its limit: policy abort stops it at the refusal, with a line that says which
+tenant, limit and size; policy fail leaves it to redis, which says how much it could not allocate.
+"""
+import subprocess
+
+import limited
+import preloaded
+from limited import expect
+
+
+def fill(way, policy):
+    """(status, what the server wrote) of a server that is filled until it stops."""
+    port = preloaded.free_port()
+    words, environment = way.command(["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", ""], 128, 200, {"oom": policy})
+    way.max_bytes = 128 * limited.MEBIBYTE
+    log = open(way.runner.scratch / f"redis-{port}.log", "w+")
+    server = subprocess.Popen(words, cwd=way.runner.scratch, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        way.runner.wait_until_listening(server, port, log)
+        subprocess.run(["redis-benchmark", "-p", str(port), "-q", "-n", "400000", "-r", "400000", "-P", "32", "-t", "set", "-d", "1024"],
+                       capture_output=True, timeout=limited.TIMEOUT_SECONDS)
+        status = server.wait(limited.TIMEOUT_SECONDS)
+    finally:
+        if server.poll() is None:
+            server.terminate()
+            server.wait()
+    log.seek(0)
+    return status if status >= 0 else 128 - status, log.read()
+
+
+def work(way):
+    status, said = fill(way, "fail")
+    expect("Out Of Memory allocating" in said, f"redis itself says so: {said[-2000:]}")
+    expect(status in (134, 139), f"redis ends by its own abort: {status}")
+    if way.name == "ulimit":
+        return
+    status, said = fill(way, "abort")
+    expect(status == 134, f"the refusal aborts: {status} {said[-2000:]}")
+    expect("Out Of Memory allocating" not in said, "redis never sees the refusal")
+    lines = [line for line in said.splitlines() if "allot" in line and str(way.max_bytes) in line]
+    expect(lines, f"one line names the limit: {said[-2000:]}")
+
+
+limited.check(work, needs=["redis-server", "redis-benchmark"])
