@@ -1,6 +1,7 @@
 #include "accounting/environment.hpp"
 
 #include "accounting/base/os.hpp"
+#include "accounting/text.hpp"
 
 #include <fcntl.h>
 #include <sys/auxv.h>
@@ -10,12 +11,6 @@ namespace allot {
 namespace {
 
 char *no_entries[] = {nullptr};
-
-void copy_text(const char *from, char *to, std::size_t size) {
-    std::size_t n = 0;
-    for (; n + 1 < size && from[n] != '\0'; ++n) to[n] = from[n];
-    to[n] = '\0';
-}
 
 const char *after_last_slash(const char *path) {
     const char *name = path;

@@ -1,7 +1,7 @@
 #include "accounting/option_lists.hpp"
 
 #include "accounting/sizes.hpp"
-#include "accounting/text_line.hpp"
+#include "accounting/text.hpp"
 
 namespace allot {
 namespace {

@@ -1,12 +1,13 @@
 #include "accounting/base/os.hpp"
+#include "accounting/base/report.hpp"
 #include "accounting/environment.hpp"
 #include "accounting/nearest.hpp"
 #include "accounting/option_lists.hpp"
 #include "accounting/options.hpp"
 #include "accounting/sizes.hpp"
 #include "accounting/tables.hpp"
+#include "accounting/text.hpp"
 #include "accounting/text_arena.hpp"
-#include "accounting/text_line.hpp"
 
 namespace allot {
 namespace {
@@ -45,17 +46,22 @@ private:
 
 void parser::unknown(const spelled &s, const char *nearest) {
     if (++problems_.count != 1) return;
-    text_line l(problems_.first, sizeof problems_.first);
-    l.add(s.place).add(s.name, s.name_length).add(": no such setting; did you mean ").add(nearest).add("?");
+    line_writer line;
+    line.text(s.place).text(s.name, s.name_length).text(": no such setting; did you mean ").text(nearest).text("?");
+    copy_text(line.c_str(), problems_.first, sizeof problems_.first);
 }
 
 void parser::refused(const spelled &s, const char *why, const char *expected) {
     if (++problems_.count != 1) return;
     constexpr std::size_t shown = 40; // of the value: the sentence must still fit behind a long one
-    text_line l(problems_.first, sizeof problems_.first);
-    l.add(s.place).add(s.name, s.name_length).add("=").add(s.value, s.value_length < shown ? s.value_length : shown);
-    l.add(s.value_length > shown ? "..." : "").add(": ").add(why);
-    if (expected[0] != '\0') l.add("; expected ").add(expected);
+    line_writer line;
+    line.text(s.place)
+        .text(s.name, s.name_length)
+        .text("=")
+        .text(s.value, s.value_length < shown ? s.value_length : shown);
+    line.text(s.value_length > shown ? "..." : "").text(": ").text(why);
+    if (expected[0] != '\0') line.text("; expected ").text(expected);
+    copy_text(line.c_str(), problems_.first, sizeof problems_.first);
 }
 
 void parser::apply_size(std::uint32_t id, const spelled &s) {

@@ -1,45 +1,37 @@
 #include "accounting/options.hpp"
 
 #include "accounting/base/os.hpp"
+#include "accounting/base/report.hpp"
 #include "accounting/environment.hpp"
 #include "accounting/sizes.hpp"
-#include "accounting/text_line.hpp"
+#include "accounting/text.hpp"
 
 #include <atomic>
 #include <cstdlib>
-#include <unistd.h>
 
 namespace allot {
 namespace {
 
 // One line for all problems of a process: a typo in a tree of a hundred programs must not bury what they print.
 void report_problems(const option_problems &problems, const options &o) {
-    char text[384];
-    text_line l(text, sizeof text);
-    l.add("allot: ").add(problems.first);
-    if (problems.count > 1) l.add(" (and ").add_number(problems.count - 1).add(" more)");
-    l.add(o.strict ? "; strict is set: aborting\n" : "; ignored\n");
-    os_write_all(STDERR_FILENO, text, l.length());
+    line_writer line;
+    line.text("allot: ").text(problems.first);
+    if (problems.count > 1) line.text(" (and ").number(problems.count - 1).text(" more)");
+    line.text(o.strict ? "; strict is set: aborting" : "; ignored").write();
     if (o.strict) abort();
 }
 
 void write_banner(const options &o) {
-    char text[512];
     char size[size_text_bytes];
-    text_line l(text, sizeof text);
-    l.add("allot: pid ").add_number(os_pid()).add(" (").add(o.program);
-    l.add(") in tenant ").add(o.tenant);
-    if (o.excluded) {
-        l.add(": excluded, nothing is counted or limited\n");
-        return os_write_all(STDERR_FILENO, text, l.length());
-    }
-    l.add(": max ").add(format_bytes_exact(o.memory_max.bytes, size));
-    l.add(", high ").add(format_bytes_exact(o.memory_high.bytes, size));
-    l.add(", low ").add(format_bytes_exact(o.memory_low.bytes, size));
-    l.add(", min ").add(format_bytes_exact(o.memory_min.bytes, size));
-    l.add(o.account == account_scope::all ? ", malloc and mappings are charged" : ", malloc alone is charged");
-    l.add(o.oom == oom_policy::fail ? ", a refusal fails\n" : ", a refusal aborts\n");
-    os_write_all(STDERR_FILENO, text, l.length());
+    line_writer line;
+    line.text("allot: pid ").number(os_pid()).text(" (").text(o.program).text(") in tenant ").text(o.tenant);
+    if (o.excluded) return line.text(": excluded, nothing is counted or limited").write();
+    line.text(": max ").text(format_bytes_exact(o.memory_max.bytes, size));
+    line.text(", high ").text(format_bytes_exact(o.memory_high.bytes, size));
+    line.text(", low ").text(format_bytes_exact(o.memory_low.bytes, size));
+    line.text(", min ").text(format_bytes_exact(o.memory_min.bytes, size));
+    line.text(o.account == account_scope::all ? ", malloc and mappings are charged" : ", malloc alone is charged");
+    line.text(o.oom == oom_policy::fail ? ", a refusal fails" : ", a refusal aborts").write();
 }
 
 // Written by the thread that parses (busy, then done), read by every caller. acquire/release: who sees done sees what
@@ -80,16 +72,17 @@ const options &options_get() {
 void options_set_environment(char **environment) { given_environment = environment; }
 
 void expand_file_name(const char *pattern, char *out, std::size_t size) {
-    text_line l(out, size);
+    line_writer line;
     for (; *pattern != '\0'; ++pattern) {
         const bool is_id = pattern[0] == '%' && pattern[1] == 'p';
         const bool is_percent = pattern[0] == '%' && pattern[1] == '%';
         if (is_id)
-            l.add_number(os_pid());
+            line.number(os_pid());
         else
-            l.add(pattern, 1);
+            line.text(pattern, 1);
         if (is_id || is_percent) ++pattern;
     }
+    copy_text(line.c_str(), out, size);
 }
 
 } // namespace allot

@@ -83,7 +83,7 @@ void options_set_environment(char **environment);
 // What could not be understood. `first` is a whole sentence without the "allot: " before and the newline after it.
 struct option_problems {
     std::uint32_t count;
-    char first[256];
+    char first[384];
 };
 
 // The parser behind options_get(), for tests and for the command: fills `out` from "NAME=value" entries up to nullptr.
