@@ -1,0 +1,14 @@
+// Who pays for a mapping made now: the seam between the mapping functions and the rest of allot.
+//
+// Threads: any. Cost: a few loads.
+#pragma once
+
+#include <cstdint>
+
+namespace allot {
+
+// obj_cgroup of the calling thread's active tenant; 0: nobody is charged (option `account` is `heap`, or nothing is
+// counted in this process).
+std::uint32_t mapping_owner();
+
+} // namespace allot

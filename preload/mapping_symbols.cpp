@@ -1,0 +1,50 @@
+// libc's names for the functions of preload/mappings.hpp. They are apart so that tests can call those without taking
+// mmap away from themselves.
+#include "preload/mappings.hpp"
+
+#include <cstdarg>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define ALLOT_EXPORT [[gnu::visibility("default")]]
+
+extern "C" {
+
+ALLOT_EXPORT void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset) noexcept {
+    return allot::mapped_mmap(address, length, protection, flags, fd, offset);
+}
+
+#ifndef mmap64 // with 64-bit file offsets the header makes it another name of mmap
+ALLOT_EXPORT void *mmap64(void *address, size_t length, int protection, int flags, int fd, off64_t offset) noexcept {
+    return allot::mapped_mmap(address, length, protection, flags, fd, offset);
+}
+#endif
+
+ALLOT_EXPORT int munmap(void *address, size_t length) noexcept { return allot::mapped_munmap(address, length); }
+
+// The fifth argument is read whether it was passed or not, as libc does; the kernel looks at it with MREMAP_FIXED and
+// MREMAP_DONTUNMAP only.
+ALLOT_EXPORT void *mremap(void *address, size_t old_length, size_t new_length, int flags, ...) noexcept {
+    va_list arguments;
+    va_start(arguments, flags);
+    void *new_address = va_arg(arguments, void *);
+    va_end(arguments);
+    return allot::mapped_mremap(address, old_length, new_length, flags, new_address);
+}
+
+ALLOT_EXPORT int mprotect(void *address, size_t length, int protection) noexcept {
+    return allot::mapped_mprotect(address, length, protection);
+}
+
+ALLOT_EXPORT int pkey_mprotect(void *address, size_t length, int protection, int key) noexcept {
+    return allot::mapped_pkey_mprotect(address, length, protection, key);
+}
+
+ALLOT_EXPORT int brk(void *end) noexcept { return allot::mapped_brk(end); }
+
+ALLOT_EXPORT void *sbrk(intptr_t increment) noexcept { return allot::mapped_sbrk(increment); }
+
+// An exported name of libc's too, for programs older than sbrk's weak alias.
+ALLOT_EXPORT void *__sbrk(intptr_t increment) noexcept { return allot::mapped_sbrk(increment); }
+
+} // extern "C"

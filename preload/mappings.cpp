@@ -1,0 +1,464 @@
+#include "preload/mappings.hpp"
+
+#include "accounting/accounting.hpp"
+#include "preload/fork_mark.hpp"
+#include "preload/handler_safe_lock.hpp"
+#include "preload/mapping_owner.hpp"
+#include "preload/range_map.hpp"
+#include "preload/raw_syscall.hpp"
+
+#include <cerrno>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+extern "C" [[gnu::weak]] void *__curbrk; // libc's own idea of the end of the heap, exported for old start-up files
+
+namespace allot {
+
+namespace {
+
+constexpr std::uint32_t nobody = 0;
+
+struct mapping_books {
+    fork_mark mark;
+    handler_safe_lock lock;
+    range_map ranges{{[](std::uint32_t owner) { obj_cgroup_grab(owner); }, [](std::uint32_t owner) { obj_cgroup_put(owner); }}};
+    // Statistics: written under the lock, read by anyone; relaxed, since nobody decides on them.
+    std::atomic<std::uint64_t> passed_through{0};
+};
+constinit mapping_books books;
+
+void repair_after_fork() {
+    if (books.lock.held()) // another thread of the parent was in the middle of a change
+        books.ranges.forget_all();
+    else
+        books.ranges.disown_all();
+    books.lock.reset();
+}
+
+// The right to read and change the books; false in a signal handler that has interrupted a change.
+class opened_books {
+public:
+    opened_books() {
+        const fork_answer answer = books.mark.ask();
+        if (answer == fork_answer::new_process && !books.lock.held_by_me()) {
+            repair_after_fork();
+            books.mark.repaired();
+        }
+        open_ = answer != fork_answer::ask_later && books.lock.enter();
+        if (!open_) books.passed_through.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~opened_books() {
+        if (open_) books.lock.leave();
+    }
+    opened_books(const opened_books &) = delete;
+    opened_books &operator=(const opened_books &) = delete;
+    explicit operator bool() const { return open_; }
+
+private:
+    bool open_;
+};
+
+struct interval {
+    std::uintptr_t start;
+    std::uintptr_t end;
+    std::uint64_t bytes() const { return end - start; }
+    bool overlaps(const interval &other) const { return start < other.end && other.start < end; }
+};
+
+std::uintptr_t os_page_bytes() {
+    static constinit std::atomic<std::uintptr_t> cached{0}; // each thread that finds 0 writes the same value
+    std::uintptr_t bytes = cached.load(std::memory_order_relaxed);
+    if (bytes == 0) {
+        bytes = getauxval(AT_PAGESZ);
+        cached.store(bytes, std::memory_order_relaxed);
+    }
+    return bytes;
+}
+
+// False: not something that the kernel would accept; it shall say so itself.
+bool make_interval(const void *address, std::size_t length, std::uintptr_t grain, interval &out) {
+    out.start = reinterpret_cast<std::uintptr_t>(address);
+    const std::size_t rounded = (length + grain - 1) & ~(grain - 1);
+    out.end = out.start + rounded;
+    return (out.start & (os_page_bytes() - 1)) == 0 && length != 0 && rounded >= length && out.end > out.start;
+}
+
+// Lengths of huge page mappings are rounded to their page, of which the flags may name the size.
+std::uintptr_t grain_of(int flags) {
+    if (!(flags & MAP_HUGETLB)) return os_page_bytes();
+    const unsigned log2_size = (static_cast<unsigned>(flags) >> 26) & 63;
+    return std::uintptr_t{1} << (log2_size ? log2_size : 21);
+}
+
+void *fail_pointer(int error) {
+    errno = error;
+    return MAP_FAILED;
+}
+int fail(int error) {
+    errno = error;
+    return -1;
+}
+void *pointer_result(long result) {
+    return is_error(result) ? fail_pointer(static_cast<int>(-result)) : reinterpret_cast<void *>(result);
+}
+int int_result(long result) { return is_error(result) ? fail(static_cast<int>(-result)) : static_cast<int>(result); }
+
+bool charge(std::uint32_t owner, std::uint64_t bytes) {
+    return owner == nobody || bytes == 0 || charge_bytes(owner, bytes, charge_kind::external);
+}
+void uncharge(std::uint32_t owner, std::uint64_t bytes) {
+    if (owner != nobody && bytes != 0) uncharge_bytes(owner, bytes, charge_kind::external);
+}
+
+std::uint64_t bytes_of(range_map::node *ranges, std::uint32_t owner) {
+    std::uint64_t sum = 0;
+    range_map::for_each(ranges, [&](const range_map::node &n) { sum += n.owner == owner ? n.end - n.start : 0; });
+    return sum;
+}
+std::uint64_t bytes_of(range_map::node *ranges, range_state state) {
+    std::uint64_t sum = 0;
+    range_map::for_each(ranges, [&](const range_map::node &n) { sum += n.state == state ? n.end - n.start : 0; });
+    return sum;
+}
+
+// Ranges that have left the books for the time of a system call. Nobody else can name them meanwhile, unless the program
+// races with itself; the books are not locked during the call, which may take long.
+struct taken_ranges {
+    interval where{0, 0};
+    range_map::node *ranges = nullptr;
+};
+
+// False: no memory for the books, or passed through; then nothing was taken.
+enum class take_result { taken, no_memory, pass_through };
+take_result take(const interval &where, taken_ranges &out, std::size_t spare_nodes = 1) {
+    opened_books open;
+    if (!open) return take_result::pass_through;
+    if (!books.ranges.reserve(2 + spare_nodes)) return take_result::no_memory;
+    out = {where, books.ranges.cut(where.start, where.end)};
+    return take_result::taken;
+}
+
+// These ranges are gone. What they had been charged is given back, but for one owner's part, which pays for what has
+// come in their place.
+void settle(range_map::node *ranges, std::uint32_t kept_owner = nobody) {
+    range_map::for_each(ranges, [&](const range_map::node &n) {
+        if (n.owner != kept_owner) uncharge(n.owner, n.end - n.start);
+    });
+}
+void settle_and_drop(range_map::node *ranges, std::uint32_t kept_owner = nobody) {
+    if (!ranges) return;
+    settle(ranges, kept_owner);
+    opened_books open;
+    if (open) books.ranges.drop(ranges);
+}
+
+// The kernel has just said that this interval is new: what the books still hold there was unmapped behind our back.
+void evict_locked(const interval &where) {
+    range_map::node *stale = books.ranges.cut(where.start, where.end);
+    settle(stale);
+    books.ranges.drop(stale);
+}
+
+void put_back(const taken_ranges &taken) {
+    if (!taken.ranges) return;
+    opened_books open;
+    if (!open) return;
+    if (!books.ranges.reserve(2)) return; // cannot be: taking them has left two
+    evict_locked(taken.where);
+    books.ranges.paste(taken.ranges, taken.where.start, taken.where.end);
+    books.ranges.tidy(taken.where.start, taken.where.end);
+}
+
+// False: it could not be booked, and nothing was.
+bool book(const interval &where, std::uint32_t owner, range_state state) {
+    opened_books open;
+    if (!open || !books.ranges.reserve(3)) return false;
+    evict_locked(where);
+    books.ranges.insert({where.start, where.end, owner, state});
+    return true;
+}
+
+bool is_countable(int flags) {
+    // Types beside MAP_PRIVATE are all shared ones. A file's private copy is not counted: only its touched pages are memory.
+    return (flags & MAP_ANONYMOUS) && (flags & MAP_TYPE) == MAP_PRIVATE;
+}
+
+long raw_mmap(void *address, std::size_t length, int protection, int flags, int fd, off_t offset) {
+    return raw_syscall(SYS_mmap, reinterpret_cast<unsigned long>(address), length, static_cast<unsigned long>(protection),
+                       static_cast<unsigned long>(flags), static_cast<unsigned long>(fd), static_cast<unsigned long>(offset));
+}
+
+} // namespace
+
+void *mapped_mmap(void *address, std::size_t length, int protection, int flags, int fd, off_t offset) {
+    const bool countable = is_countable(flags);
+    const bool replaces = flags & MAP_FIXED && (flags & MAP_FIXED_NOREPLACE) != MAP_FIXED_NOREPLACE;
+    interval where;
+    if ((!countable && !replaces) || !make_interval(replaces ? address : nullptr, length, grain_of(flags), where))
+        return pointer_result(raw_mmap(address, length, protection, flags, fd, offset));
+
+    taken_ranges old;
+    if (replaces) {
+        const take_result result = take(where, old);
+        if (result == take_result::no_memory) return fail_pointer(ENOMEM);
+        if (result == take_result::pass_through)
+            return pointer_result(raw_mmap(address, length, protection, flags, fd, offset));
+    }
+    const bool writable = protection & PROT_WRITE;
+    const std::uint32_t owner = countable && writable ? mapping_owner() : nobody;
+    const std::uint64_t paid = owner != nobody ? bytes_of(old.ranges, owner) : 0;
+    const std::uint64_t due = where.bytes() - paid;
+    if (!charge(owner, due)) {
+        put_back(old);
+        return fail_pointer(ENOMEM);
+    }
+    const long result = raw_mmap(address, length, protection, flags, fd, offset);
+    if (is_error(result)) {
+        uncharge(owner, due);
+        put_back(old);
+        return pointer_result(result);
+    }
+    const auto start = static_cast<std::uintptr_t>(result);
+    if (countable && !book({start, start + where.bytes()}, owner, writable ? range_state::writable : range_state::reserved))
+        uncharge(owner, where.bytes());
+    settle_and_drop(old.ranges, owner);
+    return pointer_result(result);
+}
+
+int mapped_munmap(void *address, std::size_t length) {
+    const auto unmap = [=] { return raw_syscall(SYS_munmap, reinterpret_cast<unsigned long>(address), length); };
+    interval where;
+    if (!make_interval(address, length, os_page_bytes(), where)) return int_result(unmap());
+    taken_ranges old;
+    const take_result taken = take(where, old);
+    if (taken == take_result::no_memory) return fail(ENOMEM);
+    const long result = unmap();
+    if (is_error(result))
+        put_back(old);
+    else
+        settle_and_drop(old.ranges);
+    return int_result(result);
+}
+
+namespace {
+
+int protect(void *address, std::size_t length, int protection, int key) {
+    const auto call = [=] {
+        if (key == -1)
+            return raw_syscall(SYS_mprotect, reinterpret_cast<unsigned long>(address), length,
+                               static_cast<unsigned long>(protection));
+        return raw_syscall(SYS_pkey_mprotect, reinterpret_cast<unsigned long>(address), length,
+                           static_cast<unsigned long>(protection), static_cast<unsigned long>(key));
+    };
+    interval where;
+    // Flags such as PROT_GROWSUP reach beyond what is named; nobody uses them on anonymous memory.
+    if (!(protection & PROT_WRITE) || !make_interval(address, length, os_page_bytes(), where)) return int_result(call());
+    taken_ranges taken;
+    const take_result result = take(where, taken);
+    if (result == take_result::no_memory) return fail(ENOMEM);
+    if (result == take_result::pass_through || !taken.ranges) return int_result(call());
+
+    const std::uint64_t due = bytes_of(taken.ranges, range_state::reserved);
+    const std::uint32_t owner = due ? mapping_owner() : nobody;
+    if (!charge(owner, due)) {
+        put_back(taken);
+        return fail(ENOMEM);
+    }
+    const long answer = call();
+    if (is_error(answer)) {
+        uncharge(owner, due);
+    } else if (due) {
+        opened_books open; // references to owners are counted under the lock
+        range_map::for_each(taken.ranges, [&](range_map::node &n) {
+            if (n.state == range_state::reserved) books.ranges.assign(n, owner, range_state::writable);
+        });
+    }
+    put_back(taken);
+    return int_result(answer);
+}
+
+} // namespace
+
+int mapped_mprotect(void *address, std::size_t length, int protection) { return protect(address, length, protection, -1); }
+
+int mapped_pkey_mprotect(void *address, std::size_t length, int protection, int key) {
+    return protect(address, length, protection, key);
+}
+
+namespace {
+
+// One mremap: what it is asked, what it takes out of the books, and how they look afterwards.
+struct remapping {
+    interval from;
+    interval to; // only the length is known before the call, unless it is fixed
+    bool fixed;
+    bool keeps_old;
+    taken_ranges moving;
+    taken_ranges victim;
+    std::uint32_t owner = nobody;
+    std::uint64_t due = 0;
+    bool known = false; // the end that grows is ours to count
+    range_state state = range_state::reserved;
+
+    std::uint64_t growth() const { return to.bytes() > from.bytes() ? to.bytes() - from.bytes() : 0; }
+
+    void decide() {
+        range_map::for_each(moving.ranges, [&](const range_map::node &n) {
+            known = n.end == from.end;
+            state = n.state;
+        });
+        if (known && state == range_state::writable) due = growth();
+        if (keeps_old) due += bytes_of(moving.ranges, range_state::writable);
+        owner = due ? mapping_owner() : nobody;
+    }
+
+    void give_up() {
+        uncharge(owner, due);
+        put_back(moving);
+        put_back(victim);
+    }
+
+    // The kernel has answered with the new address.
+    void enter(std::uintptr_t start) {
+        settle_and_drop(victim.ranges);
+        to = {start, start + to.bytes()};
+        if (to.bytes() < from.bytes()) drop_tail();
+        if (start != from.start) move();
+        put_back(moving);
+        const interval grown{to.start + from.bytes(), to.end};
+        if (growth() && known && !book(grown, state == range_state::writable ? owner : nobody, state))
+            uncharge(state == range_state::writable ? owner : nobody, grown.bytes());
+    }
+
+private:
+    void drop_tail() {
+        put_back(moving);
+        taken_ranges tail;
+        if (take({from.start + to.bytes(), from.end}, tail) == take_result::taken) settle_and_drop(tail.ranges);
+        moving = {};
+        (void)take({from.start, from.start + to.bytes()}, moving);
+    }
+    void move() {
+        const auto distance = static_cast<std::intptr_t>(to.start - from.start);
+        if (keeps_old)
+            range_map::for_each(moving.ranges, [&](const range_map::node &n) {
+                const bool writable = n.state == range_state::writable;
+                if (!book({n.start, n.end}, writable ? owner : nobody, n.state) && writable)
+                    uncharge(owner, n.end - n.start);
+            });
+        range_map::shift(moving.ranges, distance);
+        moving.where = {moving.where.start + static_cast<std::uintptr_t>(distance),
+                        moving.where.end + static_cast<std::uintptr_t>(distance)};
+    }
+};
+
+} // namespace
+
+void *mapped_mremap(void *old_address, std::size_t old_length, std::size_t new_length, int flags, void *new_address) {
+    const auto call = [=] {
+        return raw_syscall(SYS_mremap, reinterpret_cast<unsigned long>(old_address), old_length, new_length,
+                           static_cast<unsigned long>(flags), reinterpret_cast<unsigned long>(new_address));
+    };
+    remapping change{};
+    change.fixed = flags & MREMAP_FIXED;
+    change.keeps_old = flags & MREMAP_DONTUNMAP;
+    if (!make_interval(old_address, old_length, os_page_bytes(), change.from) ||
+        !make_interval(change.fixed ? new_address : nullptr, new_length, os_page_bytes(), change.to) ||
+        (change.fixed && change.from.overlaps(change.to)))
+        return pointer_result(call());
+
+    const take_result result = take(change.from, change.moving, 3);
+    if (result == take_result::no_memory) return fail_pointer(ENOMEM);
+    if (result == take_result::pass_through) return pointer_result(call());
+    if (change.fixed && take(change.to, change.victim) == take_result::no_memory) {
+        put_back(change.moving);
+        return fail_pointer(ENOMEM);
+    }
+    change.decide();
+    if (!charge(change.owner, change.due)) {
+        change.due = 0;
+        change.give_up();
+        return fail_pointer(ENOMEM);
+    }
+    const long answer = call();
+    if (is_error(answer))
+        change.give_up();
+    else
+        change.enter(static_cast<std::uintptr_t>(answer));
+    return pointer_result(answer);
+}
+
+namespace {
+
+std::uintptr_t raw_brk(std::uintptr_t end) { return static_cast<std::uintptr_t>(raw_syscall(SYS_brk, end)); }
+
+std::uintptr_t page_ceil(std::uintptr_t address) { return (address + os_page_bytes() - 1) & ~(os_page_bytes() - 1); }
+
+// libc's sbrk, which its own malloc calls without us, goes by this word.
+void tell_libc(std::uintptr_t end) {
+    if (&__curbrk) __curbrk = reinterpret_cast<void *>(end);
+}
+
+// Returns the break afterwards, which is `end` unless it was refused.
+std::uintptr_t move_break(std::uintptr_t current, std::uintptr_t end) {
+    const interval grown{page_ceil(current), page_ceil(end)};
+    const interval shrunk{page_ceil(end), page_ceil(current)};
+    if (grown.start < grown.end) {
+        const std::uint32_t owner = mapping_owner();
+        if (!charge(owner, grown.bytes())) return current;
+        const std::uintptr_t now = raw_brk(end);
+        if (now != end || !book(grown, owner, range_state::writable)) uncharge(owner, grown.bytes());
+        return now;
+    }
+    taken_ranges old;
+    if (shrunk.start < shrunk.end && take(shrunk, old) == take_result::no_memory) return current;
+    const std::uintptr_t now = raw_brk(end);
+    if (now != end)
+        put_back(old);
+    else
+        settle_and_drop(old.ranges);
+    return now;
+}
+
+} // namespace
+
+int mapped_brk(void *end) {
+    const auto wanted = reinterpret_cast<std::uintptr_t>(end);
+    std::uintptr_t now = raw_brk(0);
+    if (wanted > now || (wanted != 0 && wanted < now)) now = move_break(now, wanted);
+    tell_libc(now);
+    return now < wanted ? fail(ENOMEM) : 0;
+}
+
+void *mapped_sbrk(std::intptr_t increment) {
+    const std::uintptr_t current = raw_brk(0);
+    tell_libc(current);
+    if (increment == 0) return reinterpret_cast<void *>(current);
+    const std::uintptr_t wanted = current + static_cast<std::uintptr_t>(increment);
+    const bool wraps = increment > 0 ? wanted < current : wanted > current;
+    if (wraps) return fail_pointer(ENOMEM);
+    return mapped_brk(reinterpret_cast<void *>(wanted)) == 0 ? reinterpret_cast<void *>(current) : fail_pointer(ENOMEM);
+}
+
+bool mapped_by_program(const void *address) {
+    bool found = false;
+    opened_books open;
+    if (!open) return false;
+    const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+    books.ranges.for_each([&](const range_map::node &n) { found |= n.start <= wanted && wanted < n.end; });
+    return found;
+}
+
+mapping_statistics mapping_statistics_get() {
+    mapping_statistics sum{0, 0, books.passed_through.load(std::memory_order_relaxed)};
+    opened_books open;
+    if (!open) return sum;
+    books.ranges.for_each([&](const range_map::node &n) {
+        if (n.state != range_state::writable) return;
+        (n.owner == nobody ? sum.uncounted_bytes : sum.charged_bytes) += n.end - n.start;
+    });
+    return sum;
+}
+
+} // namespace allot
