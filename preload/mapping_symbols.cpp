@@ -1,12 +1,12 @@
 // libc's names for the functions of preload/mappings.hpp. They are apart so that tests can call those without taking
-// mmap away from themselves.
+// mmap away from themselves. No header of libc is included: with 64-bit file offsets it renames mmap to mmap64.
 #include "preload/mappings.hpp"
 
 #include <cstdarg>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define ALLOT_EXPORT [[gnu::visibility("default")]]
+
+static_assert(sizeof(off_t) == 8, "mmap and mmap64 are one function only where file offsets have 64 bits");
 
 extern "C" {
 
@@ -14,11 +14,9 @@ ALLOT_EXPORT void *mmap(void *address, size_t length, int protection, int flags,
     return allot::mapped_mmap(address, length, protection, flags, fd, offset);
 }
 
-#ifndef mmap64 // with 64-bit file offsets the header makes it another name of mmap
-ALLOT_EXPORT void *mmap64(void *address, size_t length, int protection, int flags, int fd, off64_t offset) noexcept {
+ALLOT_EXPORT void *mmap64(void *address, size_t length, int protection, int flags, int fd, off_t offset) noexcept {
     return allot::mapped_mmap(address, length, protection, flags, fd, offset);
 }
-#endif
 
 ALLOT_EXPORT int munmap(void *address, size_t length) noexcept { return allot::mapped_munmap(address, length); }
 
@@ -44,7 +42,7 @@ ALLOT_EXPORT int brk(void *end) noexcept { return allot::mapped_brk(end); }
 
 ALLOT_EXPORT void *sbrk(intptr_t increment) noexcept { return allot::mapped_sbrk(increment); }
 
-// An exported name of libc's too, for programs older than sbrk's weak alias.
+// Another name of it that libc exports.
 ALLOT_EXPORT void *__sbrk(intptr_t increment) noexcept { return allot::mapped_sbrk(increment); }
 
 } // extern "C"

@@ -269,7 +269,7 @@ int protect(void *address, std::size_t length, int protection, int key) {
     if (is_error(answer)) {
         uncharge(owner, due);
     } else if (due) {
-        opened_books open; // references to owners are counted under the lock
+        opened_books open; // owners' references are counted under the lock; open, since taking them succeeded
         range_map::for_each(taken.ranges, [&](range_map::node &n) {
             if (n.state == range_state::reserved) books.ranges.assign(n, owner, range_state::writable);
         });
@@ -442,12 +442,8 @@ void *mapped_sbrk(std::intptr_t increment) {
 }
 
 bool mapped_by_program(const void *address) {
-    bool found = false;
     opened_books open;
-    if (!open) return false;
-    const auto wanted = reinterpret_cast<std::uintptr_t>(address);
-    books.ranges.for_each([&](const range_map::node &n) { found |= n.start <= wanted && wanted < n.end; });
-    return found;
+    return open && books.ranges.contains(reinterpret_cast<std::uintptr_t>(address));
 }
 
 mapping_statistics mapping_statistics_get() {

@@ -129,6 +129,11 @@ range_map::node *range_map::find_at_or_above(std::uintptr_t address) const {
     return best;
 }
 
+bool range_map::contains(std::uintptr_t address) const {
+    const node *n = find_at_or_below(address);
+    return n && address < n->end;
+}
+
 // Makes sure that no range crosses the address.
 void range_map::split_at(std::uintptr_t address) {
     node *n = find_at_or_below(address);

@@ -74,6 +74,8 @@ public:
     // When the map was caught in the middle of a change: forgets everything; the nodes are lost.
     void forget_all();
 
+    bool contains(std::uintptr_t address) const;
+
     // In order of addresses. f(node &) may change anything but start and end.
     template <class F>
     static void for_each(node *ranges, F &&f) {

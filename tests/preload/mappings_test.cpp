@@ -1,0 +1,487 @@
+// The mapping functions with real mappings of this process and a bill kept here: what is charged is compared with what
+// the rules say, and with the state of the address space where that can be told.
+#define BOOST_TEST_MODULE mappings
+#include "preload/mappings.hpp"
+
+#include "accounting/accounting.hpp"
+#include "preload/mapping_owner.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <map>
+#include <pthread.h>
+#include <random>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+using namespace allot;
+
+namespace {
+
+constexpr std::uint32_t tenant_a = 1;
+constexpr std::uint32_t tenant_b = 2;
+
+// The bill. Never below zero; a limit refuses.
+std::atomic<std::int64_t> charged[3];
+std::atomic<std::int64_t> pinned[3];
+std::int64_t limit[3];
+thread_local std::uint32_t active = tenant_a;
+std::atomic<bool> went_negative;
+
+} // namespace
+
+namespace allot {
+std::uint32_t mapping_owner() { return active; }
+bool charge_bytes(std::uint32_t owner, std::uint64_t bytes, charge_kind) {
+    const auto delta = static_cast<std::int64_t>(bytes);
+    if (charged[owner].fetch_add(delta) + delta <= limit[owner]) return true;
+    charged[owner] -= delta;
+    return false;
+}
+void uncharge_bytes(std::uint32_t owner, std::uint64_t bytes, charge_kind) {
+    if ((charged[owner] -= static_cast<std::int64_t>(bytes)) < 0) went_negative = true;
+}
+void obj_cgroup_grab(std::uint32_t owner, std::uint32_t n) { pinned[owner] += n; }
+void obj_cgroup_put(std::uint32_t owner, std::uint32_t n) {
+    if ((pinned[owner] -= n) < 0) went_negative = true;
+}
+} // namespace allot
+
+namespace {
+
+const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+constexpr int anonymous = MAP_PRIVATE | MAP_ANONYMOUS;
+constexpr int read_write = PROT_READ | PROT_WRITE;
+
+char *map(std::size_t pages, int protection = read_write, int flags = anonymous, void *where = nullptr) {
+    return static_cast<char *>(mapped_mmap(where, pages * page, protection, flags, -1, 0));
+}
+std::int64_t pages_of(std::uint32_t owner) { return charged[owner] / static_cast<std::int64_t>(page); }
+
+// Boost would compare and print char pointers as texts.
+bool same(const void *one, const void *other) { return one == other; }
+
+struct books {
+    books() {
+        active = tenant_a;
+        for (auto &l : limit) l = std::int64_t{1} << 50;
+    }
+    ~books() { // whatever a case does, it ends with everything unmapped and nothing owed
+        for (int owner : {1, 2}) {
+            BOOST_TEST(charged[owner] == 0);
+            BOOST_TEST(pinned[owner] == 0);
+        }
+        BOOST_TEST(!went_negative);
+        BOOST_TEST(mapping_statistics_get().charged_bytes == 0u);
+    }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(mapping_functions, books)
+
+BOOST_AUTO_TEST_CASE(writable_private_anonymous_memory_is_charged_and_given_back) {
+    char *p = map(10);
+    BOOST_REQUIRE(!same(p, MAP_FAILED));
+    std::memset(p, 1, 10 * page);
+    BOOST_TEST(pages_of(tenant_a) == 10);
+    BOOST_TEST(mapped_munmap(p, 10 * page) == 0);
+    BOOST_TEST(pages_of(tenant_a) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_length_is_rounded_up_to_pages) {
+    void *p = mapped_mmap(nullptr, 1, read_write, anonymous, -1, 0);
+    BOOST_TEST(pages_of(tenant_a) == 1);
+    BOOST_TEST(mapped_munmap(p, 1) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_reservation_is_free_until_a_part_is_made_writable) {
+    char *p = map(100, PROT_NONE);
+    BOOST_TEST(pages_of(tenant_a) == 0);
+    BOOST_TEST(mapped_mprotect(p + 10 * page, 5 * page, read_write) == 0);
+    BOOST_TEST(pages_of(tenant_a) == 5);
+    BOOST_TEST(mapped_mprotect(p + 12 * page, 10 * page, read_write) == 0); // three of them are paid already
+    BOOST_TEST(pages_of(tenant_a) == 12);
+    BOOST_TEST(mapped_munmap(p, 100 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(read_only_memory_is_free_until_it_is_writable) {
+    char *p = map(4, PROT_READ);
+    BOOST_TEST(pages_of(tenant_a) == 0);
+    BOOST_TEST(mapped_mprotect(p, 4 * page, read_write) == 0);
+    BOOST_TEST(pages_of(tenant_a) == 4);
+    BOOST_TEST(mapped_munmap(p, 4 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(memory_stays_charged_when_it_is_made_read_only_or_unreachable) {
+    char *p = map(4);
+    for (int protection : {PROT_READ, PROT_NONE, read_write}) {
+        BOOST_TEST(mapped_mprotect(p, 4 * page, protection) == 0);
+        BOOST_TEST(pages_of(tenant_a) == 4);
+    }
+    BOOST_TEST(mapped_munmap(p, 4 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_refused_mapping_is_enomem_and_changes_nothing) {
+    limit[tenant_a] = static_cast<std::int64_t>(8 * page);
+    char *p = map(8);
+    errno = 0;
+    BOOST_TEST(same(map(1), MAP_FAILED));
+    BOOST_TEST(errno == ENOMEM);
+    BOOST_TEST(pages_of(tenant_a) == 8);
+    BOOST_TEST(mapped_munmap(p, 8 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_refused_mprotect_is_enomem_and_leaves_the_protection) {
+    limit[tenant_a] = static_cast<std::int64_t>(2 * page);
+    char *p = map(8, PROT_NONE);
+    errno = 0;
+    BOOST_TEST(mapped_mprotect(p, 3 * page, read_write) == -1);
+    BOOST_TEST(errno == ENOMEM);
+    BOOST_TEST(pages_of(tenant_a) == 0);
+    int fds[2];
+    BOOST_REQUIRE(pipe(fds) == 0);
+    BOOST_TEST(write(fds[1], p, 1) == -1); // EFAULT: still not readable
+    close(fds[0]);
+    close(fds[1]);
+    BOOST_TEST(mapped_mprotect(p, 2 * page, read_write) == 0);
+    BOOST_TEST(mapped_munmap(p, 8 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(an_unmapped_part_in_the_middle_is_given_back_alone) {
+    char *p = map(10);
+    BOOST_TEST(mapped_munmap(p + 3 * page, 4 * page) == 0);
+    BOOST_TEST(pages_of(tenant_a) == 6);
+    BOOST_TEST(mapped_munmap(p, 10 * page) == 0); // across the hole
+    BOOST_TEST(pages_of(tenant_a) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(the_tenant_that_was_charged_is_credited_whoever_unmaps) {
+    char *p = map(4);
+    active = tenant_b;
+    char *q = map(2);
+    BOOST_TEST(pages_of(tenant_a) == 4);
+    BOOST_TEST(pages_of(tenant_b) == 2);
+    std::thread([=] { BOOST_TEST(mapped_munmap(p, 4 * page) == 0); }).join();
+    BOOST_TEST(pages_of(tenant_a) == 0);
+    BOOST_TEST(pages_of(tenant_b) == 2);
+    BOOST_TEST(mapped_munmap(q, 2 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_fixed_mapping_replaces_the_charge_of_what_it_covers) {
+    char *p = map(10);
+    active = tenant_b;
+    BOOST_TEST(same(map(4, read_write, anonymous | MAP_FIXED, p + 2 * page), p + 2 * page));
+    BOOST_TEST(pages_of(tenant_a) == 6);
+    BOOST_TEST(pages_of(tenant_b) == 4);
+    BOOST_TEST(same(map(10, PROT_NONE, anonymous | MAP_FIXED, p), p)); // the usual way to give memory back
+    BOOST_TEST(pages_of(tenant_a) == 0);
+    BOOST_TEST(pages_of(tenant_b) == 0);
+    BOOST_TEST(mapped_munmap(p, 10 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(replacing_ones_own_mapping_at_the_limit_is_not_refused) {
+    limit[tenant_a] = static_cast<std::int64_t>(10 * page);
+    char *p = map(10);
+    BOOST_TEST(same(map(10, read_write, anonymous | MAP_FIXED, p), p));
+    BOOST_TEST(pages_of(tenant_a) == 10);
+    BOOST_TEST(same(map(11, read_write, anonymous | MAP_FIXED, p), MAP_FAILED));
+    BOOST_TEST(pages_of(tenant_a) == 10);
+    BOOST_TEST(mapped_munmap(p, 10 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(fixed_noreplace_onto_something_fails_and_changes_nothing) {
+    char *p = map(4);
+    errno = 0;
+    BOOST_TEST(same(map(4, read_write, anonymous | MAP_FIXED_NOREPLACE, p), MAP_FAILED));
+    BOOST_TEST(errno == EEXIST);
+    BOOST_TEST(pages_of(tenant_a) == 4);
+    BOOST_TEST(mapped_munmap(p, 4 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_mapped_over_memory_takes_its_place_free_of_charge) {
+    char *p = map(4);
+    const int fd = open("/proc/self/exe", O_RDONLY);
+    BOOST_TEST(same(mapped_mmap(p, 2 * page, read_write, MAP_PRIVATE | MAP_FIXED, fd, 0), p));
+    close(fd);
+    BOOST_TEST(pages_of(tenant_a) == 2);
+    BOOST_TEST(mapped_munmap(p, 4 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(shared_and_file_mappings_are_not_charged) {
+    void *shared = mapped_mmap(nullptr, page, read_write, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const int fd = open("/proc/self/exe", O_RDONLY);
+    void *file = mapped_mmap(nullptr, page, read_write, MAP_PRIVATE, fd, 0);
+    close(fd);
+    BOOST_REQUIRE(!same(file, MAP_FAILED));
+    BOOST_TEST(pages_of(tenant_a) == 0);
+    BOOST_TEST(mapped_mprotect(file, page, read_write) == 0);
+    BOOST_TEST(pages_of(tenant_a) == 0);
+    BOOST_TEST(mapped_munmap(shared, page) == 0);
+    BOOST_TEST(mapped_munmap(file, page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(mremap_charges_growth_and_gives_back_what_is_cut_off) {
+    char *p = map(4);
+    std::memset(p, 7, 4 * page);
+    char *q = static_cast<char *>(mapped_mremap(p, 4 * page, 64 * page, MREMAP_MAYMOVE, nullptr));
+    BOOST_REQUIRE(!same(q, MAP_FAILED));
+    BOOST_TEST(pages_of(tenant_a) == 64);
+    BOOST_TEST(q[4 * page - 1] == 7);
+    q[64 * page - 1] = 1;
+    BOOST_TEST(same(mapped_mremap(q, 64 * page, 3 * page, 0, nullptr), q));
+    BOOST_TEST(pages_of(tenant_a) == 3);
+    BOOST_TEST(mapped_munmap(q, 3 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(growth_by_another_tenant_is_its_own_to_pay) {
+    char *p = map(4);
+    active = tenant_b;
+    char *q = static_cast<char *>(mapped_mremap(p, 4 * page, 10 * page, MREMAP_MAYMOVE, nullptr));
+    BOOST_TEST(pages_of(tenant_a) == 4);
+    BOOST_TEST(pages_of(tenant_b) == 6);
+    BOOST_TEST(mapped_munmap(q, 10 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_refused_mremap_leaves_the_mapping_usable) {
+    limit[tenant_a] = static_cast<std::int64_t>(8 * page);
+    char *p = map(8);
+    errno = 0;
+    BOOST_TEST(same(mapped_mremap(p, 8 * page, 9 * page, MREMAP_MAYMOVE, nullptr), MAP_FAILED));
+    BOOST_TEST(errno == ENOMEM);
+    p[8 * page - 1] = 1;
+    BOOST_TEST(pages_of(tenant_a) == 8);
+    BOOST_TEST(mapped_munmap(p, 8 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(mremap_to_a_fixed_place_takes_the_place_of_what_was_there) {
+    char *p = map(4);
+    active = tenant_b;
+    char *q = map(8);
+    BOOST_TEST(same(mapped_mremap(p, 4 * page, 2 * page, MREMAP_MAYMOVE | MREMAP_FIXED, q), q));
+    BOOST_TEST(pages_of(tenant_a) == 2);
+    BOOST_TEST(pages_of(tenant_b) == 6);
+    BOOST_TEST(mapped_munmap(q, 8 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(mremap_that_keeps_the_old_range_pays_for_both) {
+    char *p = map(4);
+    void *q = mapped_mremap(p, 4 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, nullptr);
+    BOOST_REQUIRE(!same(q, MAP_FAILED));
+    BOOST_TEST(pages_of(tenant_a) == 8);
+    p[0] = 1;
+    BOOST_TEST(mapped_munmap(p, 4 * page) == 0);
+    BOOST_TEST(pages_of(tenant_a) == 4);
+    BOOST_TEST(mapped_munmap(q, 4 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_grown_reservation_stays_free) {
+    char *p = map(4, PROT_NONE);
+    char *q = static_cast<char *>(mapped_mremap(p, 4 * page, 16 * page, MREMAP_MAYMOVE, nullptr));
+    BOOST_TEST(pages_of(tenant_a) == 0);
+    BOOST_TEST(mapped_mprotect(q + 15 * page, page, read_write) == 0);
+    BOOST_TEST(pages_of(tenant_a) == 1);
+    BOOST_TEST(mapped_munmap(q, 16 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(errors_are_the_kernels_and_success_leaves_errno_alone) {
+    const auto error_of = [](auto call) {
+        errno = 0;
+        call();
+        return errno;
+    };
+    BOOST_TEST(error_of([] { mapped_mmap(nullptr, 0, read_write, anonymous, -1, 0); }) == EINVAL);
+    BOOST_TEST(error_of([] { mapped_mmap(nullptr, page, read_write, MAP_ANONYMOUS, -1, 0); }) == EINVAL);
+    BOOST_TEST(error_of([] { mapped_mmap(nullptr, SIZE_MAX, read_write, anonymous, -1, 0); }) == ENOMEM);
+    BOOST_TEST(error_of([] { mapped_mmap(nullptr, SIZE_MAX / 2, read_write, anonymous, -1, 0); }) == ENOMEM);
+    BOOST_TEST(error_of([] { mapped_mmap(nullptr, page, PROT_READ, MAP_PRIVATE, -1, 0); }) == EBADF);
+    BOOST_TEST(error_of([] { mapped_munmap(reinterpret_cast<void *>(1), page); }) == EINVAL);
+    BOOST_TEST(error_of([] { mapped_munmap(nullptr, 0); }) == EINVAL);
+    BOOST_TEST(error_of([] { mapped_mprotect(reinterpret_cast<void *>(page), page, read_write); }) == ENOMEM);
+    BOOST_TEST(error_of([] { mapped_mremap(reinterpret_cast<void *>(page), page, page, 0, nullptr); }) == EFAULT);
+    errno = 42;
+    char *p = map(1);
+    BOOST_TEST(mapped_mprotect(p, page, PROT_READ) == 0);
+    BOOST_TEST(mapped_munmap(p, page) == 0);
+    BOOST_TEST(errno == 42);
+}
+
+BOOST_AUTO_TEST_CASE(the_break_is_charged_where_it_grows_and_sbrk_agrees_with_libc) {
+    char *start = static_cast<char *>(mapped_sbrk(0));
+    BOOST_TEST(same(sbrk(0), start));
+    BOOST_TEST(same(mapped_sbrk(static_cast<std::intptr_t>(3 * page)), start));
+    const std::int64_t grown = pages_of(tenant_a);
+    BOOST_TEST(grown == 3);
+    start[2 * page] = 1;
+    BOOST_TEST(same(sbrk(0), start + 3 * page)); // libc's own, which keeps a copy of the break
+    BOOST_TEST(same(mapped_sbrk(-static_cast<std::intptr_t>(page)), start + 3 * page));
+    BOOST_TEST(pages_of(tenant_a) == 2);
+    BOOST_TEST(mapped_brk(start) == 0);
+    BOOST_TEST(pages_of(tenant_a) == 0);
+    limit[tenant_a] = static_cast<std::int64_t>(page);
+    errno = 0;
+    BOOST_TEST(same(mapped_sbrk(static_cast<std::intptr_t>(2 * page)), reinterpret_cast<void *>(-1)));
+    BOOST_TEST(errno == ENOMEM);
+    BOOST_TEST(same(sbrk(0), start));
+    errno = 0;
+    BOOST_TEST(same(mapped_sbrk(INTPTR_MAX), reinterpret_cast<void *>(-1)));
+    BOOST_TEST(errno == ENOMEM);
+}
+
+BOOST_AUTO_TEST_CASE(memory_that_was_unmapped_behind_our_back_is_given_back_when_its_place_is_used_again) {
+    char *p = map(4);
+    BOOST_REQUIRE(syscall(SYS_munmap, p, 4 * page) == 0);
+    BOOST_TEST(pages_of(tenant_a) == 4);
+    BOOST_TEST(same(map(4, read_write, anonymous | MAP_FIXED_NOREPLACE, p), p));
+    BOOST_TEST(pages_of(tenant_a) == 4);
+    BOOST_TEST(mapped_munmap(p, 4 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(nobody_pays_when_nobody_is_to_be_charged) {
+    active = 0;
+    char *p = map(6);
+    BOOST_TEST(mapping_statistics_get().uncounted_bytes == 6 * page);
+    BOOST_TEST(mapped_by_program(p + 5 * page));
+    BOOST_TEST(!mapped_by_program(&page));
+    active = tenant_a;
+    BOOST_TEST(mapped_munmap(p, 6 * page) == 0);
+    BOOST_TEST(mapping_statistics_get().uncounted_bytes == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_forked_child_neither_pays_nor_is_paid_for_what_it_inherited) {
+    char *p = map(8);
+    char *reserved = map(8, PROT_NONE);
+    const pid_t child = fork();
+    if (child == 0) {
+        charged[tenant_a] = 0; // its own bill starts empty
+        bool good = mapped_munmap(p, 4 * page) == 0 && pages_of(tenant_a) == 0;
+        good = good && mapped_mprotect(p + 4 * page, 4 * page, read_write) == 0 && pages_of(tenant_a) == 0;
+        good = good && mapped_mprotect(reserved, 2 * page, read_write) == 0 && pages_of(tenant_a) == 2;
+        char *own = map(3);
+        good = good && pages_of(tenant_a) == 5 && mapped_munmap(own, 3 * page) == 0 && pages_of(tenant_a) == 2;
+        good = good && mapped_munmap(reserved, 8 * page) == 0 && pages_of(tenant_a) == 0 && !went_negative;
+        _exit(good ? 0 : 1);
+    }
+    int status = 0;
+    BOOST_REQUIRE(waitpid(child, &status, 0) == child);
+    BOOST_TEST(status == 0);
+    BOOST_TEST(pages_of(tenant_a) == 8);
+    BOOST_TEST(mapped_munmap(p, 8 * page) == 0);
+    BOOST_TEST(mapped_munmap(reserved, 8 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_vforked_child_shares_the_books_of_its_parent) {
+    char *volatile p = map(8);
+    const pid_t child = vfork();
+    if (child == 0) {
+        mapped_munmap(p, 3 * page); // really unmaps it in the parent too
+        _exit(0);
+    }
+    waitpid(child, nullptr, 0);
+    BOOST_TEST(pages_of(tenant_a) == 5);
+    BOOST_TEST(mapped_munmap(p, 8 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(children_forked_while_other_threads_map_can_map) {
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i)
+        threads.emplace_back([&] {
+            while (!stop) mapped_munmap(map(2), 2 * page);
+        });
+    int failures = 0;
+    for (int i = 0; i < 200; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(5);
+            for (int n = 0; n < 20; ++n) mapped_munmap(map(3), 3 * page);
+            _exit(0);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        failures += status != 0;
+    }
+    stop = true;
+    for (auto &t : threads) t.join();
+    BOOST_TEST(failures == 0);
+}
+
+namespace {
+std::atomic<int> handled;
+void map_and_unmap(int) {
+    const int saved = errno;
+    char *p = map(1);
+    p[0] = 1;
+    mapped_munmap(p, page);
+    ++handled;
+    errno = saved;
+}
+} // namespace
+
+// What a handler maps while the same thread changes the books cannot be booked; it must neither hang nor break them.
+BOOST_AUTO_TEST_CASE(signal_handlers_may_map_at_any_moment) {
+    struct sigaction action {};
+    action.sa_handler = map_and_unmap;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGUSR1, &action, nullptr);
+    std::atomic<bool> stop{false};
+    const pthread_t target = pthread_self();
+    std::thread sender([&] {
+        while (!stop) {
+            pthread_kill(target, SIGUSR1);
+            std::this_thread::yield();
+        }
+    });
+    for (int i = 0; i < 20000 || handled < 1000; ++i) mapped_munmap(map(2), 2 * page);
+    stop = true;
+    sender.join();
+    BOOST_TEST(handled > 0);
+    signal(SIGUSR1, SIG_DFL);
+}
+
+// Each thread works in its own reservation; the bill must be what the threads say they hold, and nothing in the end.
+BOOST_AUTO_TEST_CASE(random_calls_of_several_threads_leave_an_exact_bill) {
+    std::atomic<std::int64_t> held{0};
+    std::vector<char *> arenas;
+    constexpr std::size_t arena_pages = 64;
+    for (int i = 0; i < 4; ++i) arenas.push_back(map(arena_pages, PROT_NONE));
+    std::vector<std::thread> threads;
+    for (unsigned seed = 0; seed < 4; ++seed)
+        threads.emplace_back([&, seed] {
+            active = seed % 2 ? tenant_a : tenant_b;
+            std::mt19937 random(seed);
+            std::vector<bool> mine(arena_pages, false);
+            char *const base = arenas[seed];
+            for (int step = 0; step < 5000; ++step) {
+                const std::size_t first = random() % arena_pages;
+                const std::size_t count = 1 + random() % (arena_pages - first);
+                const auto all = [&](bool value) {
+                    for (std::size_t i = first; i < first + count; ++i) {
+                        held += static_cast<std::int64_t>(value) - static_cast<std::int64_t>(mine[i]);
+                        mine[i] = value;
+                    }
+                };
+                char *const at = base + first * page;
+                switch (random() % 4) {
+                case 0: mapped_mprotect(at, count * page, read_write), all(true); break;
+                case 1: mapped_mprotect(at, count * page, PROT_READ); break;
+                case 2: map(count, PROT_NONE, anonymous | MAP_FIXED, at), all(false); break;
+                case 3: map(count, read_write, anonymous | MAP_FIXED, at), all(true); break;
+                }
+            }
+        });
+    for (auto &t : threads) t.join();
+    BOOST_TEST(pages_of(tenant_a) + pages_of(tenant_b) == held);
+    for (char *arena : arenas) BOOST_TEST(mapped_munmap(arena, arena_pages * page) == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
