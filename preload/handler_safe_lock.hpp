@@ -12,10 +12,11 @@
 // Cost: two locked instructions when nobody else wants it.
 #pragma once
 
-#include "preload/raw_syscall.hpp"
+#include "accounting/base/os.hpp"
 
 #include <atomic>
 #include <cstdint>
+#include <sys/syscall.h>
 
 namespace allot {
 
@@ -66,10 +67,10 @@ private:
     // The futex looks at the lower half of the word; both machines we know keep it at the lower address. Another holder
     // with the same lower half costs a longer sleep, not a lost wake-up: it too sees the mark.
     void sleep_while(std::uintptr_t value) {
-        raw_syscall(SYS_futex, reinterpret_cast<unsigned long>(&word_), 128 /* FUTEX_WAIT | PRIVATE */,
-                    static_cast<std::uint32_t>(value), 0);
+        os_call(SYS_futex, reinterpret_cast<long>(&word_), 128 /* FUTEX_WAIT | PRIVATE */,
+                static_cast<long>(static_cast<std::uint32_t>(value)), 0);
     }
-    void wake() { raw_syscall(SYS_futex, reinterpret_cast<unsigned long>(&word_), 129 /* FUTEX_WAKE | PRIVATE */, 1); }
+    void wake() { os_call(SYS_futex, reinterpret_cast<long>(&word_), 129 /* FUTEX_WAKE | PRIVATE */, 1); }
 
     // Written by whoever takes or leaves the lock, and by those who wait (bit 0); read by the same.
     std::atomic<std::uintptr_t> word_{0};

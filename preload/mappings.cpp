@@ -1,15 +1,16 @@
 #include "preload/mappings.hpp"
 
 #include "accounting/accounting.hpp"
+#include "accounting/base/os.hpp"
 #include "preload/fork_mark.hpp"
 #include "preload/handler_safe_lock.hpp"
 #include "preload/mapping_owner.hpp"
 #include "preload/range_map.hpp"
-#include "preload/raw_syscall.hpp"
 
 #include <cerrno>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 extern "C" [[gnu::weak]] void *__curbrk; // libc's own idea of the end of the heap, exported for old start-up files
 
@@ -90,6 +91,8 @@ std::uintptr_t grain_of(int flags) {
     const unsigned log2_size = (static_cast<unsigned>(flags) >> 26) & 63;
     return std::uintptr_t{1} << (log2_size ? log2_size : 21);
 }
+
+bool is_error(long result) { return result < 0 && result > -4096; }
 
 void *fail_pointer(int error) {
     errno = error;
@@ -185,8 +188,8 @@ bool is_countable(int flags) {
 }
 
 long raw_mmap(void *address, std::size_t length, int protection, int flags, int fd, off_t offset) {
-    return raw_syscall(SYS_mmap, reinterpret_cast<unsigned long>(address), length, static_cast<unsigned long>(protection),
-                       static_cast<unsigned long>(flags), static_cast<unsigned long>(fd), static_cast<unsigned long>(offset));
+    return os_call(SYS_mmap, reinterpret_cast<long>(address), static_cast<long>(length), static_cast<long>(protection),
+                       static_cast<long>(flags), static_cast<long>(fd), static_cast<long>(offset));
 }
 
 } // namespace
@@ -227,7 +230,7 @@ void *mapped_mmap(void *address, std::size_t length, int protection, int flags, 
 }
 
 int mapped_munmap(void *address, std::size_t length) {
-    const auto unmap = [=] { return raw_syscall(SYS_munmap, reinterpret_cast<unsigned long>(address), length); };
+    const auto unmap = [=] { return os_call(SYS_munmap, reinterpret_cast<long>(address), static_cast<long>(length)); };
     interval where;
     if (!make_interval(address, length, os_page_bytes(), where)) return int_result(unmap());
     taken_ranges old;
@@ -246,10 +249,10 @@ namespace {
 int protect(void *address, std::size_t length, int protection, int key) {
     const auto call = [=] {
         if (key == -1)
-            return raw_syscall(SYS_mprotect, reinterpret_cast<unsigned long>(address), length,
-                               static_cast<unsigned long>(protection));
-        return raw_syscall(SYS_pkey_mprotect, reinterpret_cast<unsigned long>(address), length,
-                           static_cast<unsigned long>(protection), static_cast<unsigned long>(key));
+            return os_call(SYS_mprotect, reinterpret_cast<long>(address), static_cast<long>(length),
+                               static_cast<long>(protection));
+        return os_call(SYS_pkey_mprotect, reinterpret_cast<long>(address), static_cast<long>(length),
+                           static_cast<long>(protection), static_cast<long>(key));
     };
     interval where;
     // Flags such as PROT_GROWSUP reach beyond what is named; nobody uses them on anonymous memory.
@@ -357,8 +360,9 @@ private:
 
 void *mapped_mremap(void *old_address, std::size_t old_length, std::size_t new_length, int flags, void *new_address) {
     const auto call = [=] {
-        return raw_syscall(SYS_mremap, reinterpret_cast<unsigned long>(old_address), old_length, new_length,
-                           static_cast<unsigned long>(flags), reinterpret_cast<unsigned long>(new_address));
+        return os_call(SYS_mremap, reinterpret_cast<long>(old_address), static_cast<long>(old_length),
+                       static_cast<long>(new_length),
+                           static_cast<long>(flags), reinterpret_cast<long>(new_address));
     };
     remapping change{};
     change.fixed = flags & MREMAP_FIXED;
@@ -391,7 +395,7 @@ void *mapped_mremap(void *old_address, std::size_t old_length, std::size_t new_l
 
 namespace {
 
-std::uintptr_t raw_brk(std::uintptr_t end) { return static_cast<std::uintptr_t>(raw_syscall(SYS_brk, end)); }
+std::uintptr_t raw_brk(std::uintptr_t end) { return static_cast<std::uintptr_t>(os_call(SYS_brk, static_cast<long>(end))); }
 
 std::uintptr_t page_ceil(std::uintptr_t address) { return (address + os_page_bytes() - 1) & ~(os_page_bytes() - 1); }
 

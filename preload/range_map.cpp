@@ -1,8 +1,6 @@
 #include "preload/range_map.hpp"
 
-#include "preload/raw_syscall.hpp"
-
-#include <sys/mman.h>
+#include "accounting/base/os.hpp"
 
 namespace allot {
 
@@ -29,9 +27,8 @@ bool range_map::reserve(std::size_t nodes) {
         node *chunk = first_chunk;
         std::size_t count = first_nodes;
         if (first_chunk_used) {
-            const long got = raw_syscall(SYS_mmap, 0, chunk_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                                         static_cast<unsigned long>(-1), 0);
-            if (is_error(got)) return false;
+            const std::uintptr_t got = os_map(chunk_bytes);
+            if (got == 0) return false;
             chunk = reinterpret_cast<node *>(got);
             count = chunk_bytes / sizeof(node);
         }
