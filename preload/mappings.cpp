@@ -445,11 +445,6 @@ void *mapped_sbrk(std::intptr_t increment) {
     return mapped_brk(reinterpret_cast<void *>(wanted)) == 0 ? reinterpret_cast<void *>(current) : fail_pointer(ENOMEM);
 }
 
-bool mapped_by_program(const void *address) {
-    opened_books open;
-    return open && books.ranges.contains(reinterpret_cast<std::uintptr_t>(address));
-}
-
 mapping_statistics mapping_statistics_get() {
     mapping_statistics sum{0, 0, books.passed_through.load(std::memory_order_relaxed)};
     opened_books open;

@@ -33,9 +33,6 @@ int mapped_pkey_mprotect(void *address, std::size_t length, int protection, int 
 int mapped_brk(void *end);
 void *mapped_sbrk(std::intptr_t increment);
 
-// Whether [address, address + 1) was made by the program through the functions above.
-bool mapped_by_program(const void *address);
-
 struct mapping_statistics {
     std::uint64_t charged_bytes;   // booked to a tenant by this process
     std::uint64_t uncounted_bytes; // writable, booked to nobody: `account heap`, or inherited by fork
