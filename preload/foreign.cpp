@@ -50,8 +50,9 @@ bool can_read(std::uintptr_t address, std::size_t bytes) {
 
 bool is_mapped_chunk(std::uintptr_t header_address, const chunk_header &header) {
     const std::uintptr_t size = header.size & ~flags;
+    const std::uintptr_t in_page = (header_address + sizeof(chunk_header)) % os_page_least; // where the block begins
     return (header_address - header.before) % os_page_least == 0 && (header.before + size) % os_page_least == 0 &&
-           header.before < os_page_least * 1024 && size >= least_chunk;
+           (in_page & (in_page - 1)) == 0 && header.before < header_address;
 }
 
 bool is_arena_chunk(std::uintptr_t header_address, const chunk_header &header) {

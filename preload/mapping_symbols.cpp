@@ -1,10 +1,9 @@
 // libc's names for the functions of preload/mappings.hpp. They are apart so that tests can call those without taking
 // mmap away from themselves. No header of libc is included: with 64-bit file offsets it renames mmap to mmap64.
+#include "preload/export.hpp"
 #include "preload/mappings.hpp"
 
 #include <cstdarg>
-
-#define ALLOT_EXPORT [[gnu::visibility("default")]]
 
 static_assert(sizeof(off_t) == 8, "mmap and mmap64 are one function only where file offsets have 64 bits");
 

@@ -7,13 +7,12 @@
 // Threads: any; no lock is held while anything is printed, so that a blocked or cancelled printer stops nobody.
 // Cost: a walk over all slab headers.
 #include "alloc/alloc.hpp"
+#include "preload/export.hpp"
 
 #include <cerrno>
 #include <cstdio>
 #include <malloc.h>
 #include <pthread.h>
-
-#define ALLOT_EXPORT [[gnu::visibility("default")]]
 
 namespace {
 

@@ -1,8 +1,8 @@
 // libc's names for what is done with threads: pthread_create, pthread_setname_np, prctl and syscall. They are apart from
 // preload/threads.hpp so that tests can call that without changing how they make threads themselves.
 #include "accounting/base/os.hpp"
+#include "preload/export.hpp"
 #include "preload/next_symbol.hpp"
-#include "preload/seccomp_seen.hpp"
 #include "preload/threads.hpp"
 
 #include <cerrno>
@@ -11,9 +11,18 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#define ALLOT_EXPORT [[gnu::visibility("default")]]
+namespace allot {
+// accounting's; weak as long as it has none.
+[[gnu::weak]] void membarrier_forbid();
+} // namespace allot
 
 namespace {
+
+// A filter is about to come that may kill for a system call it does not know: what could be one stops before.
+void seccomp_seen() {
+    if (allot::membarrier_forbid) allot::membarrier_forbid();
+}
+
 constinit allot::next_symbol next_pthread_create{"pthread_create"};
 constinit allot::next_symbol next_pthread_setname_np{"pthread_setname_np"};
 } // namespace
@@ -48,7 +57,7 @@ ALLOT_EXPORT int prctl(int option, ...) noexcept {
     long arguments[4];
     for (long &argument : arguments) argument = va_arg(list, long);
     va_end(list);
-    if (option == PR_SET_SECCOMP) allot::seccomp_seen();
+    if (option == PR_SET_SECCOMP) seccomp_seen();
     const long result = allot::os_call(SYS_prctl, option, arguments[0], arguments[1], arguments[2], arguments[3]);
     if (result < 0 && result > -4096) {
         errno = static_cast<int>(-result);
@@ -59,7 +68,8 @@ ALLOT_EXPORT int prctl(int option, ...) noexcept {
 }
 
 // For the assembly below.
-[[gnu::visibility("hidden")]] void allot_seccomp_seen() { allot::seccomp_seen(); }
+[[gnu::visibility("hidden")]] void allot_seccomp_seen();
+void allot_seccomp_seen() { seccomp_seen(); }
 
 } // extern "C"
 

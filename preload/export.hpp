@@ -1,0 +1,7 @@
+// What the library shows to the programs it is loaded into; symbols.map is the list.
+#pragma once
+
+#define ALLOT_EXPORT __attribute__((visibility("default")))
+
+// A second name of a function, with all its attributes.
+#define ALLOT_SAME_AS(function) __attribute__((alias(#function), copy(function)))
