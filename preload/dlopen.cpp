@@ -18,9 +18,7 @@ extern "C" {
 
 // For the assembly below, and for a constructor that wants the search done early.
 [[gnu::visibility("hidden")]] void *allot_next_dlopen();
-void *allot_next_dlopen() {
-    return reinterpret_cast<void *>(next_dlopen.get<decltype(dlopen)>());
-}
+void *allot_next_dlopen() { return reinterpret_cast<void *>(next_dlopen.get<decltype(dlopen)>()); }
 
 } // extern "C"
 

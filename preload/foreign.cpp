@@ -66,7 +66,8 @@ bool is_arena_chunk(std::uintptr_t header_address, const chunk_header &header) {
 bool is_heap_chunk(std::uintptr_t header_address, const chunk_header &header) {
     const auto end = static_cast<std::uintptr_t>(os_call(SYS_brk, 0));
     constexpr std::uintptr_t heap_bytes_most = std::uintptr_t{1} << 40; // the area of brk ends there and begins below
-    return header_address < end && end - header_address < heap_bytes_most && header_address + (header.size & ~flags) <= end;
+    return header_address < end && end - header_address < heap_bytes_most &&
+           header_address + (header.size & ~flags) <= end;
 }
 
 const char *words_for(foreign_kind kind) {

@@ -59,7 +59,8 @@ private:
             // Taken with the mark set: others may have slept meanwhile, and only the mark makes leave() wake them.
             if (seen == 0 && word_.compare_exchange_weak(seen, self | waiting, std::memory_order_acquire)) return;
             if (seen == 0) continue;
-            if (!(seen & waiting) && !word_.compare_exchange_weak(seen, seen | waiting, std::memory_order_relaxed)) continue;
+            if (!(seen & waiting) && !word_.compare_exchange_weak(seen, seen | waiting, std::memory_order_relaxed))
+                continue;
             sleep_while(seen | waiting);
         }
     }

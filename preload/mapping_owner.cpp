@@ -8,8 +8,7 @@ namespace allot {
 
 std::uint32_t mapping_owner() {
     const options &settings = options_get();
-    if (settings.account != account_scope::all || settings.excluded)
-        return 0;
+    if (settings.account != account_scope::all || settings.excluded) return 0;
     // heap_active() makes the allocator, and with it accounting, ready for this process, a forked one included.
     allot_tenant *tenant = heap_active();
     return obj_cgroup_of(tenant != nullptr ? tenant : tenant_root());

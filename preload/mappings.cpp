@@ -23,7 +23,8 @@ constexpr std::uint32_t nobody = 0;
 struct mapping_books {
     fork_mark mark;
     handler_safe_lock lock;
-    range_map ranges{{[](std::uint32_t owner) { obj_cgroup_grab(owner); }, [](std::uint32_t owner) { obj_cgroup_put(owner); }}};
+    range_map ranges{
+        {[](std::uint32_t owner) { obj_cgroup_grab(owner); }, [](std::uint32_t owner) { obj_cgroup_put(owner); }}};
     // Statistics: written under the lock, read by anyone; relaxed, since nobody decides on them.
     std::atomic<std::uint64_t> passed_through{0};
 };
@@ -189,7 +190,7 @@ bool is_countable(int flags) {
 
 long raw_mmap(void *address, std::size_t length, int protection, int flags, int fd, off_t offset) {
     return os_call(SYS_mmap, reinterpret_cast<long>(address), static_cast<long>(length), static_cast<long>(protection),
-                       static_cast<long>(flags), static_cast<long>(fd), static_cast<long>(offset));
+                   static_cast<long>(flags), static_cast<long>(fd), static_cast<long>(offset));
 }
 
 } // namespace
@@ -223,7 +224,8 @@ void *mapped_mmap(void *address, std::size_t length, int protection, int flags, 
         return pointer_result(result);
     }
     const auto start = static_cast<std::uintptr_t>(result);
-    if (countable && !book({start, start + where.bytes()}, owner, writable ? range_state::writable : range_state::reserved))
+    if (countable &&
+        !book({start, start + where.bytes()}, owner, writable ? range_state::writable : range_state::reserved))
         uncharge(owner, where.bytes());
     settle_and_drop(old.ranges, owner);
     return pointer_result(result);
@@ -250,13 +252,14 @@ int protect(void *address, std::size_t length, int protection, int key) {
     const auto call = [=] {
         if (key == -1)
             return os_call(SYS_mprotect, reinterpret_cast<long>(address), static_cast<long>(length),
-                               static_cast<long>(protection));
+                           static_cast<long>(protection));
         return os_call(SYS_pkey_mprotect, reinterpret_cast<long>(address), static_cast<long>(length),
-                           static_cast<long>(protection), static_cast<long>(key));
+                       static_cast<long>(protection), static_cast<long>(key));
     };
     interval where;
     // Flags such as PROT_GROWSUP reach beyond what is named; nobody uses them on anonymous memory.
-    if (!(protection & PROT_WRITE) || !make_interval(address, length, os_page_bytes(), where)) return int_result(call());
+    if (!(protection & PROT_WRITE) || !make_interval(address, length, os_page_bytes(), where))
+        return int_result(call());
     taken_ranges taken;
     const take_result result = take(where, taken);
     if (result == take_result::no_memory) return fail(ENOMEM);
@@ -283,7 +286,9 @@ int protect(void *address, std::size_t length, int protection, int key) {
 
 } // namespace
 
-int mapped_mprotect(void *address, std::size_t length, int protection) { return protect(address, length, protection, -1); }
+int mapped_mprotect(void *address, std::size_t length, int protection) {
+    return protect(address, length, protection, -1);
+}
 
 int mapped_pkey_mprotect(void *address, std::size_t length, int protection, int key) {
     return protect(address, length, protection, key);
@@ -361,8 +366,7 @@ private:
 void *mapped_mremap(void *old_address, std::size_t old_length, std::size_t new_length, int flags, void *new_address) {
     const auto call = [=] {
         return os_call(SYS_mremap, reinterpret_cast<long>(old_address), static_cast<long>(old_length),
-                       static_cast<long>(new_length),
-                           static_cast<long>(flags), reinterpret_cast<long>(new_address));
+                       static_cast<long>(new_length), static_cast<long>(flags), reinterpret_cast<long>(new_address));
     };
     remapping change{};
     change.fixed = flags & MREMAP_FIXED;
@@ -395,7 +399,9 @@ void *mapped_mremap(void *old_address, std::size_t old_length, std::size_t new_l
 
 namespace {
 
-std::uintptr_t raw_brk(std::uintptr_t end) { return static_cast<std::uintptr_t>(os_call(SYS_brk, static_cast<long>(end))); }
+std::uintptr_t raw_brk(std::uintptr_t end) {
+    return static_cast<std::uintptr_t>(os_call(SYS_brk, static_cast<long>(end)));
+}
 
 std::uintptr_t page_ceil(std::uintptr_t address) { return (address + os_page_bytes() - 1) & ~(os_page_bytes() - 1); }
 

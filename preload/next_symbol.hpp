@@ -15,7 +15,7 @@ public:
     constexpr explicit next_symbol(const char *name) : name_(name) {}
 
     // nullptr: there is none.
-    template <class Function>
+    template<class Function>
     Function *get() {
         void *found = found_.load(std::memory_order_relaxed);
         return reinterpret_cast<Function *>(found ? found : search());

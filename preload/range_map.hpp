@@ -77,14 +77,14 @@ public:
     bool contains(std::uintptr_t address) const;
 
     // In order of addresses. f(node &) may change anything but start and end.
-    template <class F>
+    template<class F>
     static void for_each(node *ranges, F &&f) {
         if (!ranges) return;
         for_each(ranges->left, f);
         f(*ranges);
         for_each(ranges->right, f);
     }
-    template <class F>
+    template<class F>
     void for_each(F &&f) {
         for_each(root_, f);
     }

@@ -70,11 +70,12 @@ ALLOT_EXPORT struct mallinfo mallinfo() noexcept {
 ALLOT_EXPORT void malloc_stats() noexcept {
     const figures now = figures_now();
     char text[512];
-    std::snprintf(text, sizeof text,
-                  "Arena 0:\nsystem bytes     = %10zu\nin use bytes     = %10zu\nTotal (incl. mmap):\n"
-                  "system bytes     = %10zu\nin use bytes     = %10zu\nmax mmap regions = %10zu\nmax mmap bytes   = %10zu\n",
-                  now.arena_bytes, now.arena_used, now.arena_bytes + now.large_bytes, now.arena_used + now.large_bytes,
-                  now.large_count, now.large_bytes);
+    std::snprintf(
+        text, sizeof text,
+        "Arena 0:\nsystem bytes     = %10zu\nin use bytes     = %10zu\nTotal (incl. mmap):\n"
+        "system bytes     = %10zu\nin use bytes     = %10zu\nmax mmap regions = %10zu\nmax mmap bytes   = %10zu\n",
+        now.arena_bytes, now.arena_used, now.arena_bytes + now.large_bytes, now.arena_used + now.large_bytes,
+        now.large_count, now.large_bytes);
     // glibc's is not a cancellation point either.
     int before;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
@@ -95,7 +96,8 @@ ALLOT_EXPORT int malloc_info(int options, FILE *file) noexcept {
     int before;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     std::fprintf(file, "<malloc version=\"1\">\n<heap nr=\"0\">\n<sizes>\n</sizes>\n%s</heap>\n", body);
-    std::fprintf(file, "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n%s</malloc>\n", now.large_count, now.large_bytes, body);
+    std::fprintf(file, "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n%s</malloc>\n", now.large_count,
+                 now.large_bytes, body);
     pthread_setcancelstate(before, nullptr);
     return 0;
 }

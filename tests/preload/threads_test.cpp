@@ -25,7 +25,9 @@ allot_tenant *as_tenant(char &c) { return reinterpret_cast<allot_tenant *>(&c); 
 
 namespace allot {
 const options &options_get() { return settings; }
-allot_tenant *tenant_create_path(const char *path) { return as_tenant(std::strcmp(path, "/web") == 0 ? web : database); }
+allot_tenant *tenant_create_path(const char *path) {
+    return as_tenant(std::strcmp(path, "/web") == 0 ? web : database);
+}
 allot_tenant *tenant_default() { return as_tenant(standard); }
 allot_tenant *heap_set_active(allot_tenant *tenant) {
     allot_tenant *before = active;
