@@ -21,7 +21,7 @@ struct settings {
     const char *clock = nullptr;
 };
 
-// The CPUs the process was given, read once by run() before anything is pinned.
+// Written by keep_given_cpus() before there are threads; only read afterwards.
 cpu_set_t given_cpus;
 
 double now(clock_kind clock) {
@@ -179,6 +179,11 @@ std::string join(const char *benchmark, const arguments &words) {
     return name;
 }
 
+void keep_given_cpus() {
+    CPU_ZERO(&given_cpus);
+    sched_getaffinity(0, sizeof given_cpus, &given_cpus);
+}
+
 void pin_to_nth_cpu(unsigned nth) {
     const int count = CPU_COUNT(&given_cpus);
     if (count == 0) return;
@@ -199,8 +204,7 @@ int run(int argc, char **argv, const char *usage, const arguments &defaults, fac
     if (words.size() > defaults.size()) fail(std::string{"too many arguments; expected "} + usage);
     words.insert(words.end(), defaults.begin() + static_cast<std::ptrdiff_t>(words.size()), defaults.end());
 
-    CPU_ZERO(&given_cpus);
-    sched_getaffinity(0, sizeof given_cpus, &given_cpus);
+    keep_given_cpus();
     benchmark b = make(words);
     b.clock = chosen_clock(s.clock, b.clock);
     // The last CPU rather than the first: interrupts and other programs tend to gather on the first.

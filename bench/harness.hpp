@@ -59,6 +59,9 @@ std::uint64_t number(const std::string &text);
 // The name of a row: join("pair", {"64"}) is pair/64.
 std::string join(const char *benchmark, const arguments &);
 
+// Remembers the CPUs that the process was given; before the first thread is pinned. run() does it.
+void keep_given_cpus();
+
 // Holds the calling thread on the nth CPU (round robin) of those the process was given. Refusal is ignored: where
 // a container forbids it the figures are noisier and still right.
 void pin_to_nth_cpu(unsigned nth);

@@ -1,0 +1,31 @@
+// A variant: one build of the allocator, loaded by name, and the functions of it that the benchmarks of the embedded
+// allocator call.
+//
+// It exists because the accounted and the unaccounted allocator are the same names compiled twice: only as two libraries
+// can one program choose between them. A call goes through a pointer, as every call into a shared library does.
+//
+// Threads: load() once, by the main thread, before others are made; the functions are the library's. Owner: the library
+//   stays loaded for ever. Invariants: no pointer but those said to be optional is null. Cost: one dlopen.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+struct allot_tenant;
+
+namespace allot::bench {
+
+struct variant {
+    void *(*malloc)(std::size_t);
+    void (*free)(void *);
+    // Optional, null where the build has no tenants.
+    allot_tenant *(*set_active)(allot_tenant *);
+    allot_tenant *(*tenant_create)(allot_tenant *parent, const char *name);
+    int (*tenant_set)(allot_tenant *, const char *file, const char *value);
+};
+
+// "allot" or "null". Calls fail() where there is no such variant or its library is not beside the benchmarks. The
+// accounted one is given a tree of three levels with limits, unless the environment says otherwise.
+variant load(const std::string &name);
+
+} // namespace allot::bench
