@@ -25,6 +25,13 @@ bool accounting_start();
 // zero at every level, contexts of the parent's threads are dropped, limits and names stay. Single-threaded.
 void accounting_child_start();
 
+// Whoever sees that this process sets up seccomp calls this before it does: a filter may forbid membarrier, by death.
+// From then on no stocks are held: every operation is exact, and slower.
+void accounting_seccomp_seen();
+
+// At exit: a reader outside can tell this process's end from a death.
+void accounting_finish();
+
 // --- tenants and handles -------------------------------------------------------------------------------------------
 allot_tenant *tenant_root();
 allot_tenant *tenant_default();                            // the tenant of this process (option `tenant`)

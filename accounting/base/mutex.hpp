@@ -23,8 +23,9 @@ enum class lock_rank : std::uint32_t {
     registry, // the tables and the tree: creation, destruction, lists
     direct,   // charges of bytes without context, striped by tenant
     context,  // one context's stock
+    growth,   // of this process alone: mapping more of the region
 };
-inline constexpr std::uint32_t nr_lock_ranks = 4;
+inline constexpr std::uint32_t nr_lock_ranks = 5;
 
 using lock_word = std::atomic<std::uint32_t>;
 

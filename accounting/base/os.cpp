@@ -217,8 +217,8 @@ membarrier_mode os_membarrier_start() {
     return mode;
 }
 
-bool os_membarrier() {
-    switch (barrier_mode.load(std::memory_order_relaxed)) {
+bool os_membarrier(membarrier_mode mode) {
+    switch (mode) {
     case membarrier_mode::pretended: return true;
     case membarrier_mode::unavailable: return false;
     case membarrier_mode::private_expedited: break;

@@ -87,7 +87,7 @@ enum class membarrier_mode : std::uint32_t {
 };
 // Registers this process; in a process with one thread that is quick (under 1 us against 20 ms later).
 membarrier_mode os_membarrier_start();
-[[nodiscard]] bool os_membarrier(); // false: the system refuses it by now
+[[nodiscard]] bool os_membarrier(membarrier_mode); // false: the system refuses it
 // For tests, and for a process that is about to forbid itself system calls. Call through membarrier_forbid() where
 // contexts may hold stock.
 void os_set_membarrier_mode(membarrier_mode);

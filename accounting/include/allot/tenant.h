@@ -38,7 +38,7 @@ typedef struct allot_tenant allot_tenant;
 ALLOT_API allot_tenant *allot_root(void);
 
 /* A new tenant without limits below parent (NULL: the root). EEXIST, EINVAL (the name), ENAMETOOLONG, ESTALE, ENOSPC
- * (too deep, or the parent's cgroup.max.descendants), ENOMEM. */
+ * (too deep), ENOMEM. */
 ALLOT_API allot_tenant *allot_tenant_create(allot_tenant *parent, const char *name);
 
 /* The tenant at a path such as "/web/api". ENOENT, EINVAL. */

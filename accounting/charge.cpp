@@ -1,0 +1,160 @@
+#include "accounting/charge.hpp"
+
+#include "accounting/accounting.hpp"
+#include "accounting/base/check.hpp"
+#include "accounting/base/os.hpp"
+#include "accounting/context_table.hpp"
+#include "accounting/drain.hpp"
+#include "accounting/obj_cgroup.hpp"
+
+namespace allot {
+
+namespace {
+
+page_counter *counter_above(const tenant &t) {
+    tenant *parent = parent_of(t);
+    return parent == nullptr ? nullptr : &parent->counter;
+}
+
+} // namespace
+
+// --- the tree ---------------------------------------------------------------------------------------------------------
+
+tenant *tree_try_charge(tenant &from, std::uint64_t bytes, const tenant *stop) {
+    std::uint64_t reached[tenant_depth_max + 1]; // usage after this charge, by distance from `from`
+    std::uint32_t levels = 0;
+    for (tenant *t = &from; t != nullptr && t != stop; t = parent_of(*t)) {
+        reached[levels] = page_counter_try_charge(t->counter, bytes);
+        if (reached[levels] == charge_refused) {
+            tree_uncharge(from, bytes, t);
+            return t;
+        }
+        ++levels;
+    }
+    // Only now is it a charge: peaks and protected parts follow.
+    tenant *t = &from;
+    for (std::uint32_t level = 0; level < levels; ++level, t = parent_of(*t)) {
+        if (reached[level] > t->counter.peak.load(std::memory_order_relaxed)) page_counter_raise_peak(t->counter, reached[level]);
+        std::uint64_t high = t->counter.high.load(std::memory_order_relaxed);
+        if (reached[level] > high && reached[level] - bytes <= high) [[unlikely]]
+            count_event(*t, allot_event_high);
+        if (has_protection(t->counter)) page_counter_propagate(t->counter, counter_above(*t));
+    }
+    return nullptr;
+}
+
+void tree_uncharge(tenant &from, std::uint64_t bytes, const tenant *stop) {
+    for (tenant *t = &from; t != nullptr && t != stop; t = parent_of(*t)) {
+        if (page_counter_uncharge(t->counter, bytes) != 0) count_anomaly();
+        if (has_protection(t->counter)) page_counter_propagate(t->counter, counter_above(*t));
+    }
+}
+
+std::uint64_t charge_batch_of(const tenant &from) {
+    if (os_membarrier_mode() == membarrier_mode::unavailable) return 0;
+    std::uint64_t batch = charge_batch_bytes;
+    for (const tenant *t = &from; t != nullptr; t = parent_of(*t)) {
+        std::uint64_t max = t->counter.max.load(std::memory_order_relaxed);
+        if (max >= unlimited) continue;
+        std::uint64_t used = usage(t->counter);
+        std::uint64_t room = max > used ? max - used : 0;
+        // If all its contexts charged that much ahead, half of the room would be left.
+        std::uint64_t share = room / (2 * (std::uint64_t{1} + t->counter.nr_contexts.load(std::memory_order_relaxed)));
+        if (share < batch) batch = share;
+    }
+    return batch < page_bytes ? 0 : batch / page_bytes * page_bytes;
+}
+
+// --- a context's slow paths -----------------------------------------------------------------------------------------
+
+namespace {
+
+// nullptr: charged; else the level that has no room even for `need` alone.
+tenant *charge_with_batch(tenant &t, std::uint64_t need, std::uint64_t batch, std::uint64_t &charged) {
+    charged = need + batch;
+    tenant *level = tree_try_charge(t, charged);
+    if (level == nullptr || batch == 0) return level;
+    charged = need;
+    return tree_try_charge(t, need);
+}
+
+} // namespace
+
+tenant *context_cover(context &c) {
+    context_take_over(c);
+    tenant &t = *tenant_named_by(c.obj_cgroup);
+    std::uint64_t batch = charge_batch_of(t);
+    std::int64_t stock = c.stock.load(std::memory_order_relaxed);
+    if (stock < 0) {
+        auto need = static_cast<std::uint64_t>(-stock);
+        std::uint64_t charged = 0;
+        if (tenant *level = charge_with_batch(t, need, batch, charged)) return level;
+        c.stock.store(stock + static_cast<std::int64_t>(charged), std::memory_order_relaxed);
+    }
+    cold_of(c).thread = os_tid();
+    context_unseal(c, batch);
+    return nullptr;
+}
+
+namespace {
+
+// Called in a signal handler that interrupted one of our own functions: it may hold c's lock, and someone may wait for
+// it, so nothing is waited for. The tenant stays in place as long as c is locked, by us or by the interrupted code.
+bool charge_in_handler(context &c, net_word d) {
+    bool interrupted_its_slow_path = lock_is_mine(c.lock);
+    if (interrupted_its_slow_path || lock_try_for_a_while(c.lock, lock_rank::context)) {
+        auto bytes = static_cast<std::uint64_t>(net_bytes(d));
+        bool fits = tree_try_charge(*tenant_named_by(c.obj_cgroup), bytes) == nullptr;
+        // release: see context_cold::late.
+        if (fits) cold_of(c).late.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_release);
+        if (!interrupted_its_slow_path) lock_give(c.lock, lock_rank::context);
+        if (fits) return true;
+    }
+    net_add(c.net, -d);
+    return false;
+}
+
+} // namespace
+
+bool context_charge_slow(context *c, net_word d) {
+    ALLOT_ASSERT(net_bytes(d) > 0 && net_bytes(d) % size_grain == 0 && "sizes are multiples of 16");
+    if (holds_locks()) [[unlikely]]
+        return charge_in_handler(*c, d);
+    {
+        lock_scope own(c->lock, lock_rank::context);
+        if (context_cover(*c) == nullptr) return true;
+    }
+    signals_blocked quiet;
+    auto bytes = static_cast<std::uint64_t>(net_bytes(d));
+    drain_result result = drain_and_charge({.ctx = c, .d = d, .obj_cgroup = c->obj_cgroup, .bytes = bytes});
+    if (result.level == nullptr) return true;
+    refused(*result.asked, *result.level, bytes);
+    return false;
+}
+
+void context_uncharge_slow(context *c) {
+    if (holds_locks()) [[unlikely]]
+        return; // a hint, and there is no waiting here
+    lock_scope own(c->lock, lock_rank::context);
+    context_take_over(*c);
+    tenant &t = *tenant_named_by(c->obj_cgroup);
+    auto batch = static_cast<std::int64_t>(charge_batch_of(t));
+    std::int64_t unused = c->stock.load(std::memory_order_relaxed);
+    // Down to one batch, so that the next few operations, whichever way they go, need no slow path.
+    if (unused > 2 * batch) {
+        c->stock.store(batch, std::memory_order_relaxed);
+        tree_uncharge(t, static_cast<std::uint64_t>(unused - batch));
+    }
+    context_unseal(*c, static_cast<std::uint64_t>(batch));
+}
+
+void context_fold(context *c) {
+    if (holds_locks()) [[unlikely]]
+        return;
+    lock_scope own(c->lock, lock_rank::context);
+    bool was_sealed = (c->flags & context_sealed) != 0;
+    context_take_over(*c);
+    if (!was_sealed) context_unseal(*c, charge_batch_of(*tenant_named_by(c->obj_cgroup)));
+}
+
+} // namespace allot

@@ -1,0 +1,155 @@
+#include "accounting/context_table.hpp"
+
+#include "accounting/accounting.hpp"
+#include "accounting/base/check.hpp"
+#include "accounting/base/os.hpp"
+#include "accounting/charge.hpp"
+#include "accounting/obj_cgroup.hpp"
+#include "accounting/tenant.hpp"
+
+namespace allot {
+
+static_assert(hi_of(160, 0) > net_of(160, 0x7fffffff) && hi_of(160, ~0u) < net_of(176, -0x7fffffff),
+              "hi separates what is covered from the next size, whatever the object count");
+static_assert(lo_of(160) < net_of(160, -0x7fffffff) && lo_of(160) > net_of(144, 0x7fffffff));
+
+void context_seal(context &c) {
+    // relaxed: a drainer's membarrier, or the owner's own program order, makes it meet the owner's next load.
+    c.hi.store(sealed_hi + static_cast<net_word>(++cold_of(c).epoch), std::memory_order_relaxed);
+    c.lo.store(sealed_lo, std::memory_order_relaxed);
+    c.flags |= context_sealed;
+    std::atomic_signal_fence(std::memory_order_seq_cst); // a handler of the owner must not pass by old limits
+}
+
+void context_unseal(context &c, std::uint64_t batch) {
+    std::int64_t stock = c.stock.load(std::memory_order_relaxed);
+    if (batch == 0 || stock < 0) return;
+    c.flags &= ~context_sealed;
+    c.lo.store(lo_of(stock - 2 * static_cast<std::int64_t>(batch)), std::memory_order_relaxed);
+    c.hi.store(hi_of(stock, ++cold_of(c).epoch), std::memory_order_relaxed);
+}
+
+void context_take_over(context &c) {
+    context_seal(c);
+    c.flags &= ~context_unordered; // to itself, the owner's operations are in order
+    context_cold &cold = cold_of(c);
+    // late before net: who sees a handler's bytes here sees its net too, so that stock is never more than what is held.
+    std::int64_t stock = c.stock.load(std::memory_order_relaxed) + cold.late.exchange(0, std::memory_order_acquire);
+    net_word folded = c.net.load(std::memory_order_relaxed);
+    net_add(c.net, -folded); // not a store of 0: a handler may have added meanwhile
+    cold.settled_bytes.store(cold.settled_bytes.load(std::memory_order_relaxed) + net_bytes(folded), std::memory_order_relaxed);
+    cold.settled_objects.store(cold.settled_objects.load(std::memory_order_relaxed) + net_objects(folded),
+                               std::memory_order_relaxed);
+    c.stock.store(stock - net_bytes(folded), std::memory_order_relaxed);
+}
+
+std::int64_t context_unused(const context &c) {
+    std::int64_t late = cold_of(c).late.load(std::memory_order_acquire);
+    return c.stock.load(std::memory_order_relaxed) + late - net_bytes(c.net.load(std::memory_order_relaxed));
+}
+
+std::uint64_t context_unused_estimate(const context &c) {
+    std::int64_t unused = context_unused(c);
+    return unused > 0 ? static_cast<std::uint64_t>(unused) : 0;
+}
+
+namespace {
+
+void count_contexts(tenant &t, std::uint32_t change) {
+    for (tenant *at = &t; at != nullptr; at = parent_of(*at))
+        at->counter.nr_contexts.fetch_add(change, std::memory_order_relaxed);
+}
+
+void link_to(context_record &c, tenant &t) {
+    c.cold.previous = 0;
+    c.cold.next = t.first_context;
+    if (context_record *after = record_of<context_record>(c.cold.next)) after->cold.previous = c.hot.index;
+    t.first_context = c.hot.index;
+}
+
+void unlink_from(context_record &c, tenant &t) {
+    if (context_record *after = record_of<context_record>(c.cold.next)) after->cold.previous = c.cold.previous;
+    if (context_record *before = record_of<context_record>(c.cold.previous))
+        before->cold.next = c.cold.next;
+    else
+        t.first_context = c.cold.next;
+}
+
+// Owner, under the lock: all that is not in use goes back. Sealed afterwards.
+void give_back_stock(context &c, tenant &t) {
+    context_take_over(c);
+    std::int64_t unused = c.stock.load(std::memory_order_relaxed);
+    if (unused <= 0) return;
+    c.stock.store(0, std::memory_order_relaxed);
+    tree_uncharge(t, static_cast<std::uint64_t>(unused));
+}
+
+void initialise(context_record &c, std::uint32_t index, std::uint32_t obj_cgroup) {
+    c.hot.net.store(0, std::memory_order_relaxed);
+    c.hot.stock.store(0, std::memory_order_relaxed);
+    c.hot.obj_cgroup = obj_cgroup;
+    c.hot.index = index;
+    c.hot.flags = context_in_use;
+    c.cold.late.store(0, std::memory_order_relaxed);
+    c.cold.settled_bytes.store(0, std::memory_order_relaxed);
+    c.cold.settled_objects.store(0, std::memory_order_relaxed);
+    c.cold.process = region().process;
+    c.cold.thread = os_tid();
+    context_seal(c.hot); // the first charge decides how much to hold
+}
+
+} // namespace
+
+context *context_open(std::uint32_t obj_cgroup) {
+    if (holds_locks()) return nullptr; // a handler amid our own code cannot wait for the registry
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    if (!obj_cgroup_try_grab(obj_cgroup)) return nullptr;
+    std::uint32_t index = record_new<context_record>();
+    if (index == 0) {
+        obj_cgroup_put_locked(obj_cgroup);
+        return nullptr;
+    }
+    context_record &c = record_at<context_record>(index);
+    initialise(c, index, obj_cgroup);
+    tenant &t = *tenant_named_by(obj_cgroup); // stays: reparenting takes the registry lock
+    link_to(c, t);
+    count_contexts(t, 1);
+    return &c.hot;
+}
+
+void context_close(context *c) {
+    auto &record = reinterpret_cast<context_record &>(*c);
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    tenant &t = *tenant_named_by(c->obj_cgroup);
+    lock_take(c->lock, lock_rank::context);
+    give_back_stock(*c, t);
+    t.settled_bytes.fetch_add(record.cold.settled_bytes.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
+    t.settled_objects.fetch_add(record.cold.settled_objects.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
+    c->flags = 0;
+    unlink_from(record, t);
+    lock_give(c->lock, lock_rank::context);
+    count_contexts(t, ~std::uint32_t{0});
+    obj_cgroup_put_locked(c->obj_cgroup);
+    record_put<context_record>(c->index);
+}
+
+void context_park(context *c) {
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    tenant &t = *tenant_named_by(c->obj_cgroup);
+    lock_scope own(c->lock, lock_rank::context);
+    give_back_stock(*c, t);
+    cold_of(*c).thread = 0;
+}
+
+void contexts_reparent(tenant &t, tenant &parent) {
+    while (context_record *c = record_of<context_record>(t.first_context)) {
+        unlink_from(*c, t);
+        link_to(*c, parent);
+    }
+    t.counter.nr_contexts.store(0, std::memory_order_relaxed);
+}
+
+} // namespace allot

@@ -1,0 +1,89 @@
+// The table of contexts: opening, closing, parking, and what a slow path does to one context under its lock.
+//
+// It exists so that the fast path (context.hpp) stays one screen, and so that the two words that steer it, hi and lo, are
+// written in one place.
+//
+// Threads: "owner" is the thread that opened the context, or took it over after it was parked. A drainer is any other
+//   thread that holds the context's lock.
+// Owner: the region. A context is in the list of the tenant that its handle names.
+// Invariants: 1. A context is sealed (every operation takes the slow path) or its hi and lo follow from stock.
+//             2. Whoever unseals is the owner. A drainer seals, and leaves sealed: it is the owner's next operation that
+//                decides how much may be held again.
+//             3. Charged through a context = stock + late + settled bytes; settled + bytes(net) of it are live.
+// Cost: see charge.hpp.
+#pragma once
+
+#include "accounting/base/mutex.hpp"
+#include "accounting/context.hpp"
+#include "accounting/region.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+
+namespace allot {
+
+struct tenant;
+
+struct context_cold {
+    // Bytes charged for this context by signal handlers that interrupted its slow path. Added by handlers, taken by who
+    // holds the lock. release and acquire: who sees the bytes sees the addition to net that they were charged for.
+    std::atomic<std::int64_t> late;
+    // What has been folded out of net, in all: the live bytes and objects are these plus net. Written under the lock;
+    // read by anyone, relaxed: figures.
+    std::atomic<std::int64_t> settled_bytes;
+    std::atomic<std::int64_t> settled_objects;
+    std::uint32_t next, previous; // contexts of one tenant; registry lock, and drain lock or this context's
+    std::uint32_t free_next;
+    std::uint32_t process;        // index of the process whose thread opened it
+    std::uint32_t thread;         // thread id of the owner, 0 while parked; for reports
+    std::uint32_t epoch;          // counts the holders of the lock that changed hi
+    std::uint32_t unused[2];
+};
+
+struct context_record {
+    static constexpr table in = table::contexts;
+    context hot;
+    context_cold cold;
+};
+inline std::uint32_t &free_next_of(context_record &r) { return r.cold.free_next; }
+static_assert(sizeof(context_record) == 2 * cache_line_bytes);
+
+inline context_cold &cold_of(context &c) { return reinterpret_cast<context_record &>(c).cold; }
+inline const context_cold &cold_of(const context &c) { return reinterpret_cast<const context_record &>(c).cold; }
+
+// Bits of context::flags.
+inline constexpr std::uint32_t context_sealed = 1; // under the lock
+// A drainer has sealed it and no membarrier came since: what its net reads may be old. Under the lock.
+inline constexpr std::uint32_t context_unordered = 2;
+inline constexpr std::uint32_t context_in_use = 4; // registry lock
+
+// --- hi and lo ------------------------------------------------------------------------------------------------------
+// Sizes are multiples of 16 and |objects| < 2^31, so 8 bytes on either side of a limit separate what is within from what
+// is not, whatever the object count, and leave the lower half of hi free for the epoch.
+inline constexpr std::int64_t size_grain = 16;
+inline constexpr net_word sealed_hi = std::numeric_limits<net_word>::min();
+inline constexpr net_word sealed_lo = std::numeric_limits<net_word>::max();
+constexpr net_word hi_of(std::int64_t stock, std::uint32_t epoch) {
+    return static_cast<net_word>((static_cast<std::uint64_t>(stock + size_grain / 2) << 32) | epoch);
+}
+constexpr net_word lo_of(std::int64_t least_bytes) {
+    return static_cast<net_word>(static_cast<std::uint64_t>(least_bytes - size_grain / 2) << 32);
+}
+
+// --- under the context's lock ----------------------------------------------------------------------------------------
+void context_seal(context &c);
+// Owner: seals, and moves net and late into the books. Afterwards stock alone says what is unused, or, negative, missing.
+void context_take_over(context &c);
+// Owner: opens hi and lo for up to 2 * batch bytes unused; a batch of 0 leaves it sealed.
+void context_unseal(context &c, std::uint64_t batch);
+// Any holder of the lock, sealed and after a membarrier: what is charged and not used.
+[[nodiscard]] std::int64_t context_unused(const context &c);
+// Without the lock: exact when quiet.
+[[nodiscard]] std::uint64_t context_unused_estimate(const context &c);
+
+// --- registry lock -----------------------------------------------------------------------------------------------------
+// Moves all contexts of t to the list of its parent. With the locks of obj_cgroup.hpp, invariant 2.
+void contexts_reparent(tenant &t, tenant &parent);
+
+} // namespace allot

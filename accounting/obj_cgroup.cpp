@@ -1,0 +1,119 @@
+#include "accounting/obj_cgroup.hpp"
+
+#include "accounting/accounting.hpp"
+#include "accounting/base/check.hpp"
+#include "accounting/base/os.hpp"
+#include "accounting/tenant.hpp"
+
+namespace allot {
+
+namespace {
+
+void unlink_from(obj_cgroup &o, tenant &t) {
+    if (obj_cgroup *after = record_of<obj_cgroup>(o.next)) after->previous = o.previous;
+    if (obj_cgroup *before = record_of<obj_cgroup>(o.previous))
+        before->next = o.next;
+    else
+        t.first_handle = o.next;
+}
+
+void free_handle(obj_cgroup &o) {
+    if (tenant *t = record_of<tenant>(o.tenant.load(std::memory_order_relaxed))) unlink_from(o, *t);
+    o.tenant.store(0, std::memory_order_relaxed);
+    record_put<obj_cgroup>(index_of(o));
+}
+
+// True: these were the last.
+bool drop(obj_cgroup &o, std::uint32_t references) {
+    std::uint32_t before = o.references.fetch_sub(references, std::memory_order_release);
+    ALLOT_ASSERT(before >= references && "references are put by who grabbed them");
+    if (before != references) return false;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return true;
+}
+
+} // namespace
+
+void obj_cgroup_link(obj_cgroup &o, tenant &t) {
+    o.tenant.store(t.index, std::memory_order_relaxed);
+    o.previous = 0;
+    o.next = t.first_handle;
+    if (obj_cgroup *after = record_of<obj_cgroup>(o.next)) after->previous = index_of(o);
+    t.first_handle = index_of(o);
+}
+
+std::uint32_t obj_cgroup_new(tenant &t) {
+    std::uint32_t index = record_new<obj_cgroup>();
+    if (index == 0) return 0;
+    obj_cgroup &o = record_at<obj_cgroup>(index);
+    o.deferred_large.store(0, std::memory_order_relaxed);
+    o.deferred_external.store(0, std::memory_order_relaxed);
+    o.references.store(1, std::memory_order_release);
+    obj_cgroup_link(o, t);
+    return index;
+}
+
+void obj_cgroups_reparent(tenant &t, tenant &parent) {
+    for (obj_cgroup *o = record_of<obj_cgroup>(t.first_handle); o != nullptr; o = record_of<obj_cgroup>(t.first_handle)) {
+        unlink_from(*o, t);
+        obj_cgroup_link(*o, parent);
+    }
+}
+
+tenant *tenant_named_by(std::uint32_t index) {
+    obj_cgroup *o = record_of<obj_cgroup>(index);
+    return o == nullptr ? nullptr : record_of<tenant>(o->tenant.load(std::memory_order_relaxed));
+}
+
+bool obj_cgroup_try_grab(std::uint32_t index) {
+    obj_cgroup *o = record_of<obj_cgroup>(index);
+    if (o == nullptr) return false;
+    std::uint32_t seen = o->references.load(std::memory_order_relaxed);
+    while (seen != 0)
+        if (o->references.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed)) return true;
+    return false;
+}
+
+void obj_cgroup_put_locked(std::uint32_t index) {
+    obj_cgroup &o = record_at<obj_cgroup>(index);
+    if (drop(o, 1)) free_handle(o);
+}
+
+void obj_cgroup_grab(std::uint32_t index, std::uint32_t references) {
+    // relaxed: the caller holds a reference, or the tenant does; nothing is ordered by one more.
+    if (obj_cgroup *o = record_of<obj_cgroup>(index)) o->references.fetch_add(references, std::memory_order_relaxed);
+}
+
+void obj_cgroup_put(std::uint32_t index, std::uint32_t references) {
+    obj_cgroup *o = record_of<obj_cgroup>(index);
+    if (o == nullptr || !drop(*o, references)) return;
+    if (holds_locks()) return; // a signal handler amid our own code: the record is lost, 32 bytes
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    // Only the living tenant's own reference could have been grabbed meanwhile, and then it was not the last.
+    free_handle(*o);
+}
+
+std::uint32_t obj_cgroup_of(allot_tenant *handle) {
+    // Without a lock: read, then see that the record was not freed meanwhile.
+    auto bits = reinterpret_cast<std::uintptr_t>(handle);
+    auto generation = static_cast<std::uint32_t>(bits >> 32);
+    if (tenant *t = record_of<tenant>(static_cast<std::uint32_t>(bits))) {
+        if (t->generation.load(std::memory_order_acquire) == generation &&
+            t->state.load(std::memory_order_relaxed) == tenant_state::living) {
+            std::uint32_t index = t->obj_cgroup.load(std::memory_order_relaxed);
+            std::atomic_thread_fence(std::memory_order_acquire);
+            if (t->generation.load(std::memory_order_relaxed) == generation) return index;
+        }
+    }
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    return tenant_or_heir(handle).obj_cgroup.load(std::memory_order_relaxed);
+}
+
+allot_tenant *tenant_of(std::uint32_t index) {
+    tenant *t = tenant_named_by(index);
+    return t == nullptr ? tenant_root() : handle_to(*t);
+}
+
+} // namespace allot

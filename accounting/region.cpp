@@ -1,0 +1,166 @@
+#include "accounting/region.hpp"
+
+#include "accounting/base/check.hpp"
+#include "accounting/base/os.hpp"
+#include "accounting/context_table.hpp"
+#include "accounting/obj_cgroup.hpp"
+#include "accounting/processes.hpp"
+#include "accounting/tenant.hpp"
+
+#include <cstring>
+
+namespace allot {
+
+constinit region_view the_region{
+    .base = 0, .records = {}, .mapped = {}, .window_shift = 0, .fd = private_region,
+    .placed = region_view::placement::none, .growth_lock = {}};
+
+namespace {
+
+constexpr std::uint32_t record_bytes[nr_tables] = {sizeof(process), sizeof(tenant), sizeof(obj_cgroup), sizeof(context_record)};
+
+// Far from where mmap and heaps place things, so that the window stays ours without being reserved.
+constexpr std::uintptr_t far_start = 0x200000000000;
+constexpr std::uintptr_t far_gibibytes = 0x300000000000 >> 30;
+constexpr int far_attempts = 8;
+
+// Address spaces in which a far address is taken by a sanitizer's own tables, or would not be watched.
+constexpr bool far_is_possible =
+#if defined(__SANITIZE_THREAD__) || defined(ALLOT_NEAR_REGION)
+    false;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    false;
+#else
+    true;
+#endif
+#else
+    true;
+#endif
+
+// One piece, or several, at their place in the window.
+bool map_piece(std::uint64_t offset, std::uint64_t bytes) {
+    std::uintptr_t address = the_region.base + offset;
+    bool reserved = the_region.placed == region_view::placement::reserved;
+    if (the_region.fd == private_region) return reserved ? os_map_over(address, bytes) : os_map_free(address, bytes);
+    return os_allocate_file_space(the_region.fd, offset, bytes) &&
+           os_map_file(address, bytes, the_region.fd, offset, reserved ? over::anything : over::nothing);
+}
+
+bool place_header() {
+    if (far_is_possible) {
+        the_region.placed = region_view::placement::far;
+        for (int attempt = 0; attempt < far_attempts; ++attempt) {
+            the_region.base = far_start + (os_random() % far_gibibytes << 30);
+            if (map_piece(0, piece_bytes)) return true;
+        }
+    }
+    the_region.placed = region_view::placement::reserved;
+    for (std::uint32_t shift = 0; shift <= window_shift_max; ++shift) {
+        std::uint64_t bytes = window_bytes >> shift;
+        std::uintptr_t start = os_reserve(bytes + piece_bytes);
+        if (start == 0) continue;
+        the_region.base = (start + piece_bytes - 1) & ~(piece_bytes - 1);
+        the_region.window_shift = shift;
+        if (map_piece(0, piece_bytes)) return true;
+        os_unmap(start, bytes + piece_bytes);
+        break;
+    }
+    the_region.placed = region_view::placement::none;
+    return false;
+}
+
+void place_tables() {
+    for (std::uint32_t t = 0; t < nr_tables; ++t)
+        the_region.records[t] = the_region.base + table_start(table{t}, the_region.window_shift);
+}
+
+void write_header() {
+    region_header &h = region();
+    std::memcpy(h.magic, region_magic, sizeof h.magic);
+    h.major = region_major;
+    h.minor = region_minor;
+    h.endianness = region_endianness;
+    h.header_bytes = sizeof h;
+    h.window_shift = the_region.window_shift;
+    h.uid = os_uid();
+    for (std::uint32_t t = 0; t < nr_tables; ++t) {
+        table_header &of = h.tables[t];
+        of.offset = table_start(table{t}, the_region.window_shift);
+        of.record_bytes = record_bytes[t];
+        of.capacity = static_cast<std::uint32_t>((table_end(table{t}, the_region.window_shift) - of.offset) / record_bytes[t]);
+        of.count.store(1, std::memory_order_relaxed);
+    }
+}
+
+} // namespace
+
+bool region_create(int fd) {
+    the_region.fd = fd;
+    the_region.window_shift = 0;
+    if (!place_header()) {
+        the_region.fd = private_region;
+        return false;
+    }
+    place_tables();
+    write_header();
+    return true;
+}
+
+bool region_reach(table in, std::uint32_t index) {
+    auto t = static_cast<std::uint32_t>(in);
+    if (!region_is_mapped()) return false;
+    const table_header &of = region().tables[t];
+    if (index >= of.capacity) return false;
+    lock_scope growing(the_region.growth_lock, lock_rank::growth);
+    std::uint32_t have = the_region.mapped[t].load(std::memory_order_relaxed);
+    if (index < have) return true;
+    // What is mapped ends with a piece, the records in it perhaps before that.
+    std::uint64_t mapped_bytes = (std::uint64_t{have} * of.record_bytes + piece_bytes - 1) / piece_bytes * piece_bytes;
+    std::uint64_t needed = ((std::uint64_t{index} + 1) * of.record_bytes + piece_bytes - 1) / piece_bytes * piece_bytes;
+    if (!map_piece(of.offset + mapped_bytes, needed - mapped_bytes)) return false;
+    the_region.mapped[t].store(static_cast<std::uint32_t>(needed / of.record_bytes), std::memory_order_release);
+    return true;
+}
+
+std::uint32_t record_take_fresh(table in) {
+    table_header &of = region().tables[static_cast<std::uint32_t>(in)];
+    std::uint32_t index = of.count.load(std::memory_order_relaxed);
+    if (index >= the_region.mapped[static_cast<std::uint32_t>(in)].load(std::memory_order_acquire) && !region_reach(in, index))
+        return 0;
+    of.count.store(index + 1, std::memory_order_release);
+    return index;
+}
+
+namespace {
+
+// Copies [offset, offset + bytes) aside, maps the place anew for this process alone, and copies back.
+bool make_own_piece(std::uint64_t offset, std::uint64_t bytes, std::uintptr_t aside) {
+    void *place = reinterpret_cast<void *>(the_region.base + offset);
+    std::memcpy(reinterpret_cast<void *>(aside), place, bytes);
+    bool mapped = the_region.fd == private_region
+                      ? os_map_over(the_region.base + offset, bytes)
+                      : os_allocate_file_space(the_region.fd, offset, bytes) &&
+                            os_map_file(the_region.base + offset, bytes, the_region.fd, offset, over::anything);
+    if (mapped) std::memcpy(place, reinterpret_cast<void *>(aside), bytes);
+    return mapped;
+}
+
+} // namespace
+
+bool region_make_own(int fd) {
+    the_region.fd = fd;
+    std::uintptr_t aside = os_map(piece_bytes);
+    if (aside == 0) return false;
+    bool own = make_own_piece(0, piece_bytes, aside);
+    for (std::uint32_t t = 0; t < nr_tables && own; ++t) {
+        const table_header &of = region().tables[t];
+        std::uint64_t mapped = std::uint64_t{the_region.mapped[t].load(std::memory_order_relaxed)} * of.record_bytes;
+        for (std::uint64_t at = 0; at < mapped && own; at += piece_bytes)
+            own = make_own_piece(of.offset + at, piece_bytes, aside);
+    }
+    os_unmap(aside, piece_bytes);
+    return own;
+}
+
+} // namespace allot

@@ -1,0 +1,181 @@
+// The region: the tables of tenants, handles, contexts and processes, in one mapping that names everything by index.
+//
+// It exists so that the same bytes work as private memory and as a file that other processes read or share: records hold
+// 32-bit indices of other records and never a pointer, fields have fixed widths, and a versioned header says the sizes.
+//
+//   window (4 GiB of addresses at most, never reserved where a far address can be had)
+//   |header|processes      |tenants        |obj_cgroups                   |contexts                                   |
+//    64 KiB pieces are mapped (and in a file: allocated) from the start of each table as it grows
+//
+// Threads: record_of() from any thread; record_new() and record_put() under the registry lock.
+// Owner: this process owns its mapping, for its whole life; addresses of records never change, across fork either.
+// Invariants: 1. Index 0 names nothing. An index below the count of its table names a record that was initialised once.
+//             2. A piece of a file is allocated before it is mapped, so that a full file system fails the growth and
+//                never raises SIGBUS.
+//             3. Indices are reused in the order they were freed: a stale one meets its successor as late as can be.
+// Cost: record_of() is a comparison, a multiplication and an addition; growth is two system calls for 64 KiB.
+#pragma once
+
+#include "accounting/base/cache_line.hpp"
+#include "accounting/base/check.hpp"
+#include "accounting/base/mutex.hpp"
+#include "accounting/base/units.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot {
+
+enum class table : std::uint32_t { processes, tenants, obj_cgroups, contexts };
+inline constexpr std::uint32_t nr_tables = 4;
+
+inline constexpr char region_magic[8] = {'a', 'l', 'l', 'o', 't', '\r', '\n', '\x1a'};
+inline constexpr std::uint32_t region_major = 1; // changes when old readers would misread
+inline constexpr std::uint32_t region_minor = 0; // changes when something was appended
+inline constexpr std::uint32_t region_endianness = 0x01020304;
+inline constexpr std::uint64_t piece_bytes = 64 * 1024;
+inline constexpr std::uint64_t window_bytes = std::uint64_t{4} << 30;
+// Where addresses are scarce the window is halved up to this often, and every table with it: down to 16 MiB.
+inline constexpr std::uint32_t window_shift_max = 8;
+
+struct table_header {
+    std::uint64_t offset;       // in the window and in a file
+    std::uint32_t record_bytes; // the distance of two records
+    std::uint32_t capacity;     // indices are below this
+    // Indices below this have been used. Written under the registry lock; read by anyone, acquire: the records below it
+    // are initialised.
+    std::atomic<std::uint32_t> count;
+    std::uint32_t free_head, free_tail; // freed indices, first in first out; under the registry lock
+    std::uint32_t unused;
+};
+
+struct alignas(cache_line_bytes) lock_line {
+    lock_word word;
+};
+
+inline constexpr std::uint32_t nr_direct_locks = 16;
+inline constexpr std::uint32_t nr_name_buckets = 8192;
+
+struct region_header {
+    char magic[8];
+    std::uint32_t major, minor, endianness, header_bytes;
+    std::uint32_t window_shift, uid;
+    std::uint64_t pid_namespace;        // inode number; process ids below mean something there
+    std::uint32_t process;              // index of the process that made it
+    std::uint32_t default_tenant;       // of that process
+    std::atomic<std::uint32_t> ready;   // 1 once everything above and the root tenant are there; release, acquire by readers
+    std::uint32_t unused;
+    table_header tables[nr_tables];
+
+    lock_line drain_lock, registry_lock;
+    lock_line direct_locks[nr_direct_locks]; // by tenant index: charges without context
+    // What should not have happened and was put right: uncharges of more than was charged, and the like. relaxed.
+    alignas(cache_line_bytes) std::atomic<std::uint64_t> anomalies;
+    // Bytes that signal handlers gave back while they could not wait for a lock; see uncharge_bytes. relaxed: a hint
+    // that some handle has a deferred sum.
+    std::atomic<std::uint32_t> nr_deferred;
+
+    // Tenants by the hash of parent and name; heads of chains through tenant::hash_next. Under the registry lock.
+    alignas(cache_line_bytes) std::uint32_t name_buckets[nr_name_buckets];
+};
+static_assert(sizeof(region_header) <= piece_bytes, "the header is one piece");
+
+constexpr std::uint64_t table_start(table t, std::uint32_t window_shift) {
+    // In sixteenths of the window: processes 1 (after the header), unused 1, tenants 2, obj_cgroups 4, contexts 8.
+    constexpr std::uint64_t sixteenths[nr_tables + 1] = {0, 2, 4, 8, 16};
+    std::uint64_t start = (window_bytes >> window_shift) / 16 * sixteenths[static_cast<std::uint32_t>(t)];
+    return t == table::processes ? piece_bytes : start;
+}
+constexpr std::uint64_t table_end(table t, std::uint32_t window_shift) {
+    constexpr std::uint64_t sixteenths[nr_tables] = {1, 4, 8, 16};
+    return (window_bytes >> window_shift) / 16 * sixteenths[static_cast<std::uint32_t>(t)];
+}
+
+// This process's view of its region. Written at start and, for `mapped`, under growth_lock; read by every thread.
+struct region_view {
+    std::uintptr_t base;
+    std::uintptr_t records[nr_tables];
+    // Records of each table that may be touched: the pieces behind them are mapped. release by whoever maps, acquire by
+    // readers, who touch what was mapped.
+    std::atomic<std::uint32_t> mapped[nr_tables];
+    std::uint32_t window_shift;
+    int fd; // -1: private memory
+    enum class placement : std::uint32_t { none, far, reserved } placed;
+    lock_word growth_lock;
+};
+extern constinit region_view the_region;
+
+inline region_header &region() { return *reinterpret_cast<region_header *>(the_region.base); }
+inline bool region_is_mapped() { return the_region.placed != region_view::placement::none; }
+
+// Maps an empty region: private memory, or that of a new, empty, open file, whose descriptor it then owns. False:
+// nothing changed.
+inline constexpr int private_region = -1;
+[[nodiscard]] bool region_create(int fd);
+
+// In the only thread of the child of a fork, with a region of the parent's: makes it private, contents copied. Needed
+// where the parent's is a file; see processes.cpp. `fd` as above.
+[[nodiscard]] bool region_make_own(int fd);
+
+// Makes index touchable; false: beyond the table, or the memory cannot be had.
+[[nodiscard]] bool region_reach(table t, std::uint32_t index);
+
+// Under the registry lock; `link` tells where a freed record keeps the index of the next.
+[[nodiscard]] std::uint32_t record_take_fresh(table t); // 0: full
+
+// The record of an index, nullptr for 0 and for what cannot be. T has `static constexpr table in`.
+template<class T>
+T *record_of(std::uint32_t index) {
+    constexpr auto t = static_cast<std::uint32_t>(T::in);
+    if (index >= the_region.mapped[t].load(std::memory_order_acquire)) [[unlikely]]
+        if (!region_reach(T::in, index)) return nullptr;
+    return index == 0 ? nullptr : reinterpret_cast<T *>(the_region.records[t] + std::uint64_t{index} * sizeof(T));
+}
+
+// The record of an index that is known to name one.
+template<class T>
+T &record_at(std::uint32_t index) {
+    T *record = record_of<T>(index);
+    ALLOT_CHECK(record != nullptr, "an index names a record of the region");
+    return *record;
+}
+
+// Where a freed record keeps the index of the next one; an overload beside a record that has it elsewhere.
+template<class T>
+std::uint32_t &free_next_of(T &record) {
+    return record.free_next;
+}
+
+// An index of a record that is free for use, or 0. Contents are those it was freed with, or zero. Registry lock.
+template<class T>
+std::uint32_t record_new() {
+    table_header &t = region().tables[static_cast<std::uint32_t>(T::in)];
+    if (t.free_head == 0) return record_take_fresh(T::in);
+    std::uint32_t index = t.free_head;
+    T *record = record_of<T>(index);
+    if (record == nullptr) return 0;
+    t.free_head = free_next_of(*record);
+    if (t.free_head == 0) t.free_tail = 0;
+    return index;
+}
+
+template<class T>
+void record_put(std::uint32_t index) {
+    table_header &t = region().tables[static_cast<std::uint32_t>(T::in)];
+    free_next_of(record_at<T>(index)) = 0;
+    if (t.free_tail != 0)
+        free_next_of(record_at<T>(t.free_tail)) = index;
+    else
+        t.free_head = index;
+    t.free_tail = index;
+}
+
+template<class T>
+std::uint32_t record_count() {
+    return region().tables[static_cast<std::uint32_t>(T::in)].count.load(std::memory_order_acquire);
+}
+
+inline void count_anomaly() { region().anomalies.fetch_add(1, std::memory_order_relaxed); }
+
+} // namespace allot

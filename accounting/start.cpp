@@ -1,0 +1,121 @@
+#include "accounting/accounting.hpp"
+#include "accounting/base/os.hpp"
+#include "accounting/base/report.hpp"
+#include "accounting/child.hpp"
+#include "accounting/context_table.hpp"
+#include "accounting/drain.hpp"
+#include "accounting/obj_cgroup.hpp"
+#include "accounting/options.hpp"
+#include "accounting/processes.hpp"
+#include "accounting/tenant.hpp"
+#include "accounting/tenant_files.hpp"
+
+namespace allot {
+
+namespace {
+
+enum class start_state : std::uint32_t { not_started, starting, started, failed };
+
+// Written by the thread that starts; read by every caller. acquire and release: who sees `started` sees the region.
+constinit std::atomic<start_state> state{start_state::not_started};
+
+void apply(allot_tenant *t, const char *file, const char *value) {
+    if (tenant_set(t, file, value) == 0) return;
+    line_writer out;
+    out.text("allot: ").text(file).text(" cannot be set to ").text(value);
+    out.write();
+}
+
+void apply_sizes(allot_tenant *t, const options &o) {
+    const struct {
+        const char *file;
+        const size_option &size;
+    } sizes[] = {{"memory.max", o.memory_max},
+                 {"memory.high", o.memory_high},
+                 {"memory.low", o.memory_low},
+                 {"memory.min", o.memory_min}};
+    for (const auto &s : sizes)
+        if (s.size.text != nullptr) apply(t, s.file, s.size.text);
+    if (o.oom == oom_policy::abort) apply(t, "memory.oom.policy", "abort");
+}
+
+void create_tenants(const options &o) {
+    for (std::uint32_t i = 0; i < o.nr_tree; ++i) {
+        allot_tenant *t = tenant_create_path(o.tree[i].path);
+        if (t != nullptr && o.tree[i].file[0] != '\0') apply(t, o.tree[i].file, o.tree[i].value);
+    }
+    allot_tenant *own = tenant_create_path(o.tenant);
+    if (own == nullptr) own = tenant_root();
+    tenant *t = tenant_from(own);
+    region().default_tenant = t->index;
+    apply_sizes(own, o);
+}
+
+// A hierarchy that cannot be written to is no reason to run without limits: then the books are private.
+bool create_region(const options &o) {
+    if (o.hierarchy[0] != '\0' && o.dir[0] != '\0') {
+        int fd = create_region_file(o.dir, o.hierarchy);
+        if (fd >= 0 && region_create(fd)) return true;
+        if (fd >= 0) os_close(fd);
+        line_writer out;
+        out.text("allot: the books of process ").number(os_pid()).text(" cannot be kept in ").text(o.dir).text("/");
+        out.text(o.hierarchy).text("; they are private to it");
+        out.write();
+    }
+    return region_create(private_region);
+}
+
+bool start() {
+    const options &o = options_get();
+    if (o.excluded || !create_region(o)) return false;
+    os_membarrier_start();
+    region().pid_namespace = pid_namespace();
+    {
+        lock_scope registry(region().registry_lock.word, lock_rank::registry);
+        region().process = process_register();
+        if (region().process == 0 || !create_root()) return false;
+    }
+    create_tenants(o);
+    region().ready.store(1, std::memory_order_release);
+    return true;
+}
+
+} // namespace
+
+bool accounting_start() {
+    start_state seen = state.load(std::memory_order_acquire);
+    while (seen != start_state::started) [[unlikely]] {
+        if (seen == start_state::failed) return false;
+        if (seen == start_state::starting) {
+            os_yield();
+            seen = state.load(std::memory_order_acquire);
+        } else if (state.compare_exchange_strong(seen, start_state::starting, std::memory_order_acquire)) {
+            seen = start() ? start_state::started : start_state::failed;
+            state.store(seen, std::memory_order_release);
+        }
+    }
+    return true;
+}
+
+allot_tenant *tenant_default() {
+    tenant *t = record_of<tenant>(region().default_tenant);
+    if (t == nullptr || t->state.load(std::memory_order_relaxed) != tenant_state::living) return tenant_root();
+    return handle_to(*t);
+}
+
+void accounting_seccomp_seen() {
+    if (state.load(std::memory_order_acquire) == start_state::started) membarrier_forbid();
+}
+
+void accounting_finish() {
+    if (state.load(std::memory_order_acquire) != start_state::started) return;
+    if (process *own = record_of<process>(region().process)) own->state.store(process_state::exited, std::memory_order_release);
+}
+
+void accounting_child_start() {
+    os_child_start();
+    locks_child_start();
+    if (state.load(std::memory_order_relaxed) == start_state::started) child_start(options_get());
+}
+
+} // namespace allot

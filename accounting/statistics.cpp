@@ -1,0 +1,48 @@
+#include "accounting/statistics.hpp"
+
+#include "accounting/context_table.hpp"
+
+namespace allot {
+
+namespace {
+
+void add_context(statistics &all, const context_record &c) {
+    net_word net = c.hot.net.load(std::memory_order_relaxed);
+    all.value[allot_stat_slab] += c.cold.settled_bytes.load(std::memory_order_relaxed) + net_bytes(net);
+    all.value[allot_stat_objects] += c.cold.settled_objects.load(std::memory_order_relaxed) + net_objects(net);
+    all.value[allot_stat_stock] += static_cast<std::int64_t>(context_unused_estimate(c.hot));
+}
+
+void add_own(statistics &all, const tenant &t) {
+    all.value[allot_stat_slab] += t.settled_bytes.load(std::memory_order_relaxed);
+    all.value[allot_stat_objects] += t.settled_objects.load(std::memory_order_relaxed);
+    all.value[allot_stat_large] += t.large.load(std::memory_order_relaxed);
+    all.value[allot_stat_external] += t.external.load(std::memory_order_relaxed);
+    for (context_record *c = record_of<context_record>(t.first_context); c != nullptr;
+         c = record_of<context_record>(c->cold.next))
+        add_context(all, *c);
+}
+
+// A context may free what another one allocated, so the parts of a sum may be negative; the sum, read while others work,
+// may be for a moment, and is then shown as nothing.
+statistics clamped(statistics all) {
+    for (std::int64_t &value : all.value)
+        if (value < 0) value = 0;
+    return all;
+}
+
+} // namespace
+
+statistics statistics_of(const tenant &t) {
+    statistics all{};
+    add_own(all, t);
+    return clamped(all);
+}
+
+statistics statistics_of_subtree(const tenant &top) {
+    statistics all{};
+    for (const tenant *t = &top; t != nullptr; t = next_in_subtree(*t, top)) add_own(all, *t);
+    return clamped(all);
+}
+
+} // namespace allot

@@ -1,0 +1,21 @@
+// The statistics of a tenant, as memory.stat lists them.
+//
+// Threads: any, with the registry lock. Owner: the caller.
+// Invariants: slab + large + external = memory.current, when quiet.
+// Cost: a walk over the tenants of the subtree and their contexts.
+#pragma once
+
+#include "accounting/tenant.hpp"
+
+#include <cstdint>
+
+namespace allot {
+
+struct statistics {
+    std::int64_t value[allot_nr_stats];
+};
+
+[[nodiscard]] statistics statistics_of(const tenant &t); // without its descendants
+[[nodiscard]] statistics statistics_of_subtree(const tenant &t);
+
+} // namespace allot

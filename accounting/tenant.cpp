@@ -1,0 +1,329 @@
+#include "accounting/tenant.hpp"
+
+#include "accounting/accounting.hpp"
+#include "accounting/base/check.hpp"
+#include "accounting/base/os.hpp"
+#include "accounting/context_table.hpp"
+#include "accounting/drain.hpp"
+#include "accounting/obj_cgroup.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+namespace allot {
+
+namespace {
+
+std::uint32_t &bucket_of(std::uint32_t parent, const char *name, std::uint64_t length) {
+    std::uint32_t hash = (2166136261u ^ parent) * 16777619u; // FNV-1a
+    for (std::uint64_t i = 0; i < length; ++i) hash = (hash ^ static_cast<unsigned char>(name[i])) * 16777619u;
+    return region().name_buckets[(hash ^ hash >> 16) % nr_name_buckets];
+}
+
+bool is_named(const tenant &t, const char *name, std::uint64_t length) {
+    return std::memcmp(t.name, name, length) == 0 && t.name[length] == '\0';
+}
+
+void unlink_from_parent(tenant &t, tenant &parent) {
+    if (tenant *after = record_of<tenant>(t.next_sibling)) after->previous_sibling = t.previous_sibling;
+    if (tenant *before = record_of<tenant>(t.previous_sibling))
+        before->next_sibling = t.next_sibling;
+    else
+        parent.first_child = t.next_sibling;
+    parent.nr_children--;
+    std::uint32_t *link = &bucket_of(parent.index, t.name, std::strlen(t.name));
+    while (*link != t.index) link = &record_at<tenant>(*link).hash_next;
+    *link = t.hash_next;
+}
+
+// Everything of a fresh or reused record but its generation.
+void initialise(tenant &t, std::uint32_t index, std::uint32_t parent, std::uint32_t depth) {
+    std::uint32_t generation = t.generation.load(std::memory_order_relaxed);
+    std::memset(static_cast<void *>(&t), 0, sizeof t);
+    t.index = index;
+    t.counter.parent = parent;
+    t.counter.depth = depth;
+    t.counter.max.store(unlimited, std::memory_order_relaxed);
+    t.counter.high.store(unlimited, std::memory_order_relaxed);
+    t.generation.store(generation == 0 ? 1 : generation, std::memory_order_release);
+}
+
+// The next name of a path; false at its end. "//" and a slash at the end are accepted, as the kernel's own paths.
+bool next_name(const char *&path, const char *&name, std::uint64_t &length) {
+    while (*path == '/') ++path;
+    name = path;
+    while (*path != '\0' && *path != '/') ++path;
+    length = static_cast<std::uint64_t>(path - name);
+    return length != 0;
+}
+
+bool is_path(const char *path) {
+    const char *name;
+    std::uint64_t length;
+    if (path == nullptr || *path != '/') return false;
+    for (std::uint32_t depth = 0; next_name(path, name, length); ++depth)
+        if (!is_tenant_name(name, length) || depth == tenant_depth_max) return false;
+    return true;
+}
+
+} // namespace
+
+void link_to_parent(tenant &t, tenant &parent) {
+    t.previous_sibling = 0;
+    t.next_sibling = parent.first_child;
+    if (tenant *after = record_of<tenant>(t.next_sibling)) after->previous_sibling = t.index;
+    parent.first_child = t.index;
+    parent.nr_children++;
+    std::uint32_t &bucket = bucket_of(parent.index, t.name, std::strlen(t.name));
+    t.hash_next = bucket;
+    bucket = t.index;
+}
+
+tenant *tenant_from(const allot_tenant *handle) {
+    auto bits = reinterpret_cast<std::uintptr_t>(handle);
+    tenant *t = record_of<tenant>(static_cast<std::uint32_t>(bits));
+    if (t == nullptr || t->generation.load(std::memory_order_acquire) != static_cast<std::uint32_t>(bits >> 32) ||
+        t->state.load(std::memory_order_relaxed) != tenant_state::living)
+        return nullptr;
+    return t;
+}
+
+tenant &tenant_or_heir(const allot_tenant *handle) {
+    auto bits = reinterpret_cast<std::uintptr_t>(handle);
+    auto index = static_cast<std::uint32_t>(bits);
+    auto generation = static_cast<std::uint32_t>(bits >> 32);
+    for (tenant *t = record_of<tenant>(index); t != nullptr; t = record_of<tenant>(index)) {
+        std::uint32_t now = t->generation.load(std::memory_order_relaxed);
+        bool living = t->state.load(std::memory_order_relaxed) == tenant_state::living;
+        if (living && now == generation) return *t;
+        // A freed record remembers its parent until it is used again, which is as late as can be. After that nobody
+        // knows the ancestors any more, and the root stands for them.
+        if (living || now != generation + 1) break;
+        index = t->counter.parent;
+        generation = t->heir_generation;
+    }
+    return root_tenant();
+}
+
+bool is_tenant_name(const char *name, std::uint64_t length) {
+    if (length == 0 || length >= tenant_name_bytes) return false;
+    if (name[0] == '.' && (length == 1 || (length == 2 && name[1] == '.'))) return false;
+    for (std::uint64_t i = 0; i < length; ++i)
+        if (name[i] == '/' || name[i] == '\0') return false;
+    return true;
+}
+
+tenant *find_child(const tenant &parent, const char *name, std::uint64_t length) {
+    std::uint32_t index = bucket_of(parent.index, name, length);
+    while (tenant *t = record_of<tenant>(index)) {
+        if (t->counter.parent == parent.index && is_named(*t, name, length)) return t;
+        index = t->hash_next;
+    }
+    return nullptr;
+}
+
+tenant_or_error create_child(tenant &parent, const char *name, std::uint64_t length) {
+    if (length >= tenant_name_bytes) return {nullptr, -ENAMETOOLONG};
+    if (!is_tenant_name(name, length)) return {nullptr, -EINVAL};
+    if (find_child(parent, name, length) != nullptr) return {nullptr, -EEXIST};
+    if (parent.counter.depth == tenant_depth_max) return {nullptr, -ENOSPC};
+    std::uint32_t index = record_new<tenant>();
+    if (index == 0) return {nullptr, -ENOMEM};
+    tenant &t = record_at<tenant>(index);
+    initialise(t, index, parent.index, parent.counter.depth + 1);
+    std::memcpy(t.name, name, length);
+    std::uint32_t handle = obj_cgroup_new(t);
+    if (handle == 0) {
+        record_put<tenant>(index);
+        return {nullptr, -ENOMEM};
+    }
+    t.obj_cgroup.store(handle, std::memory_order_relaxed);
+    link_to_parent(t, parent);
+    t.state.store(tenant_state::living, std::memory_order_release);
+    return {&t, 0};
+}
+
+bool create_root() {
+    std::uint32_t index = record_new<tenant>();
+    if (index != root_index) return false;
+    tenant &t = record_at<tenant>(index);
+    initialise(t, index, 0, 0);
+    std::uint32_t handle = obj_cgroup_new(t);
+    t.obj_cgroup.store(handle, std::memory_order_relaxed);
+    t.state.store(tenant_state::living, std::memory_order_release);
+    return handle != 0;
+}
+
+tenant *next_outside(const tenant &t, const tenant &top) {
+    const tenant *at = &t;
+    while (at != &top) {
+        if (tenant *next = record_of<tenant>(at->next_sibling)) return next;
+        at = parent_of(*at);
+    }
+    return nullptr;
+}
+
+tenant *next_in_subtree(const tenant &t, const tenant &top) {
+    if (tenant *child = record_of<tenant>(t.first_child)) return child;
+    return next_outside(t, top);
+}
+
+std::uint64_t write_path(const tenant &t, char *buffer, std::uint64_t size) {
+    const tenant *chain[tenant_depth_max + 1];
+    std::uint32_t depth = 0;
+    for (const tenant *at = &t; at != nullptr && at->index != root_index && depth <= tenant_depth_max; at = parent_of(*at))
+        chain[depth++] = at;
+    std::uint64_t length = 0;
+    auto put = [&](char c) {
+        if (length + 1 < size) buffer[length] = c;
+        ++length;
+    };
+    if (depth == 0) put('/');
+    while (depth-- > 0) {
+        put('/');
+        for (std::uint32_t i = 0; i < tenant_name_bytes && chain[depth]->name[i] != '\0'; ++i) put(chain[depth]->name[i]);
+    }
+    if (size != 0) buffer[length < size ? length : size - 1] = '\0';
+    return length;
+}
+
+allot_tenant *tenant_root() { return region_is_mapped() ? handle_to(root_tenant()) : nullptr; }
+
+allot_tenant *tenant_create(allot_tenant *parent, const char *name, int &error) {
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    tenant *p = parent == nullptr ? &root_tenant() : tenant_from(parent);
+    if (p == nullptr || name == nullptr) {
+        error = p == nullptr ? -ESTALE : -EINVAL;
+        return nullptr;
+    }
+    tenant_or_error result = create_child(*p, name, std::strlen(name));
+    error = result.error;
+    return result.made == nullptr ? nullptr : handle_to(*result.made);
+}
+
+allot_tenant *tenant_open(const char *path, int &error) {
+    error = -EINVAL;
+    if (!is_path(path)) return nullptr;
+    error = -ENOENT;
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    tenant *at = &root_tenant();
+    const char *name;
+    std::uint64_t length;
+    while (at != nullptr && next_name(path, name, length)) at = find_child(*at, name, length);
+    return at == nullptr ? nullptr : handle_to(*at);
+}
+
+allot_tenant *tenant_create_path(const char *path) {
+    if (!is_path(path)) return nullptr;
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    tenant *at = &root_tenant();
+    tenant *first_made = nullptr;
+    const char *name;
+    std::uint64_t length;
+    while (next_name(path, name, length)) {
+        tenant *child = find_child(*at, name, length);
+        if (child == nullptr) {
+            child = create_child(*at, name, length).made;
+            if (child == nullptr) break;
+            if (first_made == nullptr) first_made = child;
+        }
+        at = child;
+    }
+    if (*path == '\0' && length == 0) return handle_to(*at);
+    // No room for one of them: those made before it go again, from the lowest up.
+    while (first_made != nullptr) {
+        tenant &gone = *at;
+        at = parent_of(gone);
+        bool last = &gone == first_made;
+        free_tenant(gone);
+        if (last) break;
+    }
+    return nullptr;
+}
+
+void free_tenant(tenant &t) {
+    tenant &parent = *parent_of(t);
+    unlink_from_parent(t, parent);
+    t.heir_generation = parent.generation.load(std::memory_order_relaxed);
+    // release: who still sees the old generation sees the record as it was; see obj_cgroup_of.
+    t.generation.fetch_add(1, std::memory_order_release);
+    t.state.store(tenant_state::unused, std::memory_order_release);
+    obj_cgroup_put_locked(t.obj_cgroup.load(std::memory_order_relaxed));
+    record_put<tenant>(t.index);
+}
+
+namespace {
+
+// What T has becomes the parent's. Ancestors have been charged for it all along, so nothing of theirs changes but what
+// the children protect. All locks that obj_cgroup.hpp's second invariant names are held.
+void give_to_parent(tenant &t, tenant &parent) {
+    t.counter.min.store(0, std::memory_order_relaxed);
+    t.counter.low.store(0, std::memory_order_relaxed);
+    page_counter_propagate(t.counter, &parent.counter);
+    auto move = [](std::atomic<std::int64_t> &from, std::atomic<std::int64_t> &to) {
+        to.fetch_add(from.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
+    };
+    move(t.large, parent.large);
+    move(t.external, parent.external);
+    move(t.settled_bytes, parent.settled_bytes);
+    move(t.settled_objects, parent.settled_objects);
+    obj_cgroups_reparent(t, parent);
+}
+
+} // namespace
+
+int tenant_destroy(allot_tenant *handle) {
+    signals_blocked quiet;
+    lock_scope drain(region().drain_lock.word, lock_rank::drain);
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    tenant *t = tenant_from(handle);
+    if (t == nullptr) return -ESTALE;
+    if (t->index == root_index || t->nr_children != 0) return -EBUSY;
+    tenant &parent = *parent_of(*t);
+    // The handle outlives the loop below even if nothing else names it: its last reference is put by free_tenant.
+    lock_all_direct();
+    for (context_record *c = record_of<context_record>(t->first_context); c != nullptr;
+         c = record_of<context_record>(c->cold.next))
+        lock_take(c->hot.lock, lock_rank::context);
+    give_to_parent(*t, parent);
+    for (context_record *c = record_of<context_record>(t->first_context); c != nullptr;
+         c = record_of<context_record>(c->cold.next))
+        lock_give(c->hot.lock, lock_rank::context);
+    unlock_all_direct();
+    contexts_reparent(*t, parent);
+    free_tenant(*t);
+    return 0;
+}
+
+std::uint64_t current_exact(const tenant &t) {
+    // Usage first: what is charged after it and then lies in a stock is not subtracted from a usage that lacks it.
+    std::uint64_t used = usage(t.counter);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    std::uint64_t stocks = 0;
+    for (const tenant *at = &t; at != nullptr;) {
+        for (context_record *c = record_of<context_record>(at->first_context); c != nullptr;
+             c = record_of<context_record>(c->cold.next))
+            stocks += context_unused_estimate(c->hot);
+        bool has_any = at->counter.nr_contexts.load(std::memory_order_relaxed) != 0;
+        at = has_any ? next_in_subtree(*at, t) : next_outside(*at, t);
+    }
+    return used > stocks ? used - stocks : 0;
+}
+
+std::uint64_t tenant_current(allot_tenant *handle) {
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    tenant *t = tenant_from(handle);
+    return t == nullptr ? 0 : current_exact(*t);
+}
+
+void count_event(tenant &at, allot_event event) {
+    at.events_local[event].fetch_add(1, std::memory_order_relaxed);
+    for (tenant *t = &at; t != nullptr; t = parent_of(*t)) t->events[event].fetch_add(1, std::memory_order_relaxed);
+}
+
+} // namespace allot

@@ -1,0 +1,113 @@
+// A tenant: a node of the tree. It has a counter with limits, a name, events, statistics, and a handle (obj_cgroup) by
+// which objects name it.
+//
+// Threads: fields say what protects them. The tree (parent, children, lists) changes under drain lock and registry lock.
+// Owner: the region. A destroyed tenant's record is freed at once, whatever of it is still alive: see obj_cgroup.hpp.
+// Invariants: 1. usage = slab bytes + large + external + unused stock of its contexts, over its subtree, when quiet.
+//             2. A tenant's ancestors are alive as long as it is.
+//             3. generation changes when the record is freed: a C handle made before then is stale.
+// Cost: a record is 512 bytes; look-up by name is one hash chain.
+#pragma once
+
+#include "accounting/page_counter.hpp"
+#include "accounting/region.hpp"
+
+#include <allot/stats.h>
+#include <allot/tenant.h>
+
+#include <cstdint>
+
+namespace allot {
+
+enum class tenant_state : std::uint32_t { unused, living };
+
+// What a refusal leads to. `inherit`: what the nearest ancestor that says something says; fail if none does.
+enum class refusal_policy : std::uint32_t { inherit, fail, abort };
+
+inline constexpr std::uint32_t events_capacity = 8;
+static_assert(allot_nr_events <= events_capacity, "a tenant record has room for 8 events");
+inline constexpr std::uint32_t tenant_depth_max = ALLOT_TENANT_DEPTH_MAX;
+inline constexpr std::uint32_t tenant_name_bytes = ALLOT_TENANT_NAME_MAX + 1;
+
+struct tenant {
+    static constexpr table in = table::tenants;
+
+    page_counter counter;
+
+    // --- identity and place in the tree: written under the registry lock ---
+    // Bumped by who frees the record, release, before anything of it changes; read by who resolves a C handle, acquire,
+    // before and after reading what the handle is for.
+    alignas(cache_line_bytes) std::atomic<std::uint32_t> generation;
+    std::atomic<tenant_state> state;
+    std::atomic<std::uint32_t> obj_cgroup; // the living handle
+    std::atomic<refusal_policy> on_refusal; // relaxed: a setting
+    std::uint32_t first_child, next_sibling, previous_sibling;
+    std::uint32_t first_context;  // through context_cold::next; also under the drain lock
+    std::uint32_t first_handle;   // handles whose objects belong here, through obj_cgroup::next
+    std::uint32_t hash_next;
+    std::uint32_t nr_children;
+    std::uint32_t heir_generation; // of the parent, once freed: whom a stale handle stands for
+    std::uint32_t free_next;
+    std::uint32_t index;
+    std::uint32_t unused[2];
+
+    alignas(cache_line_bytes) char name[tenant_name_bytes];
+
+    // Written by who counts one, relaxed: statistics. Own ones, and those of the subtree.
+    alignas(cache_line_bytes) std::atomic<std::uint64_t> events_local[events_capacity];
+    std::atomic<std::uint64_t> events[events_capacity];
+
+    // Own bytes, not the subtree's. Written under a direct lock (large, external) or a context's lock and the registry
+    // lock (settled); read by anyone, relaxed: figures.
+    alignas(cache_line_bytes) std::atomic<std::int64_t> large;
+    std::atomic<std::int64_t> external;
+    std::atomic<std::int64_t> settled_bytes;   // slab bytes charged through contexts that are closed by now, net
+    std::atomic<std::int64_t> settled_objects;
+};
+static_assert(sizeof(tenant) == 512);
+
+inline constexpr std::uint32_t root_index = 1;
+inline tenant &root_tenant() { return record_at<tenant>(root_index); }
+inline tenant *parent_of(const tenant &t) { return record_of<tenant>(t.counter.parent); }
+
+// --- C handles ------------------------------------------------------------------------------------------------------
+inline allot_tenant *handle_to(const tenant &t) {
+    std::uint64_t bits = std::uint64_t{t.generation.load(std::memory_order_relaxed)} << 32 | t.index;
+    return reinterpret_cast<allot_tenant *>(bits); // NOLINT(performance-no-int-to-ptr): never dereferenced
+}
+// nullptr: stale, or never one. Stays true only under the registry lock.
+[[nodiscard]] tenant *tenant_from(const allot_tenant *);
+// The tenant, or the nearest ancestor that lives, or the root. Stays true only under the registry lock.
+[[nodiscard]] tenant &tenant_or_heir(const allot_tenant *);
+
+// --- the tree; registry lock ----------------------------------------------------------------------------------------
+[[nodiscard]] bool is_tenant_name(const char *name, std::uint64_t length);
+[[nodiscard]] tenant *find_child(const tenant &parent, const char *name, std::uint64_t length);
+struct tenant_or_error {
+    tenant *made; // nullptr: see error
+    int error;    // a negative errno
+};
+[[nodiscard]] tenant_or_error create_child(tenant &parent, const char *name, std::uint64_t length);
+[[nodiscard]] bool create_root();
+void link_to_parent(tenant &t, tenant &parent); // into its list of children and under its name
+void free_tenant(tenant &t); // one that has neither children, nor contexts, nor other handles than its own
+
+// Pre-order over the subtree of `top`: nullptr after the last.
+tenant *next_in_subtree(const tenant &t, const tenant &top);
+tenant *next_outside(const tenant &t, const tenant &top); // as if t had no children
+
+// "/" or "/a/b"; the length of the whole, as snprintf. No lock is needed for it to be safe; a name that changes meanwhile
+// may be seen torn, but terminated.
+std::uint64_t write_path(const tenant &t, char *buffer, std::uint64_t size);
+
+// --- as the C API, with locks ---------------------------------------------------------------------------------------
+[[nodiscard]] allot_tenant *tenant_create(allot_tenant *parent, const char *name, int &error);
+[[nodiscard]] allot_tenant *tenant_open(const char *path, int &error);
+[[nodiscard]] int tenant_destroy(allot_tenant *);
+// Bytes used by the subtree, without stocks.
+[[nodiscard]] std::uint64_t current_exact(const tenant &t); // registry lock
+[[nodiscard]] std::uint64_t tenant_current(allot_tenant *); // takes it
+
+void count_event(tenant &at, allot_event);
+
+} // namespace allot
