@@ -95,6 +95,26 @@ void write_header() {
 
 } // namespace
 
+namespace {
+
+// The first piece of each table, so that what cannot be had is found out while another kind of region is possible.
+bool reach_all_tables() {
+    for (std::uint32_t t = 0; t < nr_tables; ++t)
+        if (!region_reach(table{t}, 1)) return false;
+    return true;
+}
+
+void unmap_all() {
+    for (std::uint32_t t = 0; t < nr_tables; ++t) {
+        if (the_region.mapped[t].exchange(0, std::memory_order_relaxed) != 0) os_unmap(the_region.records[t], piece_bytes);
+    }
+    os_unmap(the_region.base, piece_bytes);
+    the_region.placed = region_view::placement::none;
+    the_region.fd = private_region;
+}
+
+} // namespace
+
 bool region_create(int fd) {
     the_region.fd = fd;
     the_region.window_shift = 0;
@@ -104,7 +124,9 @@ bool region_create(int fd) {
     }
     place_tables();
     write_header();
-    return true;
+    if (reach_all_tables()) return true;
+    unmap_all();
+    return false;
 }
 
 bool region_reach(table in, std::uint32_t index) {
