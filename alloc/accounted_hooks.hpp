@@ -1,0 +1,105 @@
+// The hooks that charge: the one file of alloc/ that includes accounting.
+//
+// Threads: as object_hooks; a part is used by the thread that owns its heap.
+// Cost: charge and uncharge are one addition to the context's word and one comparison; no locked instruction.
+#pragma once
+
+#include "accounting/accounting.hpp"
+#include "alloc/object_hooks.hpp"
+
+namespace allot {
+
+struct accounted_hooks {
+    static constexpr bool accounted = true;
+
+    struct slab_part {
+        context *ctx;
+        net_word delta; // of one object: bytes and a count of one
+    };
+    struct heap_part {
+        context *ctx;
+        std::uint32_t obj_cgroup;
+    };
+
+    static bool start(recount_source source) {
+        verify_set_source(source);
+        return accounting_start();
+    }
+    static void child_start() { accounting_child_start(); }
+
+    static void heap_open(heap_part &heap, std::uint32_t obj_cgroup) {
+        heap.obj_cgroup = obj_cgroup;
+        heap.ctx = context_open(obj_cgroup);
+        if (heap.ctx == nullptr) // the region cannot grow: go on uncounted rather than not at all
+            heap.ctx = &uncounted_context;
+    }
+    static void heap_close(heap_part &heap) {
+        if (heap.ctx != nullptr && heap.ctx != &uncounted_context)
+            context_close(heap.ctx);
+        heap = {};
+    }
+    static void heap_park(heap_part &heap) {
+        if (heap.ctx != nullptr && heap.ctx != &uncounted_context)
+            context_park(heap.ctx);
+    }
+    static void heap_fold(heap_part &heap) {
+        if (heap.ctx != &uncounted_context)
+            context_fold(heap.ctx);
+    }
+
+    static slab_part make_slab_part(const heap_part &heap, std::size_t bytes) {
+        return {heap.ctx, net_of(static_cast<std::int64_t>(bytes), 1)};
+    }
+    [[gnu::always_inline]] static bool charge(const slab_part &slab) { return context_charge(*slab.ctx, slab.delta); }
+    static bool charge_slow(const slab_part &slab) { return context_charge_slow(slab.ctx, slab.delta); }
+    [[gnu::always_inline]] static bool uncharge(const slab_part &slab) { return context_uncharge(*slab.ctx, slab.delta); }
+    static void uncharge_slow(const slab_part &slab) { context_uncharge_slow(slab.ctx); }
+
+    static bool charge_object(const heap_part &heap, std::size_t bytes) {
+        if (bytes >= direct_charge_bytes)
+            return charge_bytes(heap.obj_cgroup, bytes, charge_kind::large);
+        net_word delta = net_of(static_cast<std::int64_t>(bytes), 1);
+        return context_charge(*heap.ctx, delta) || context_charge_slow(heap.ctx, delta);
+    }
+    static void uncharge_object(const heap_part &heap, std::size_t bytes) {
+        if (bytes >= direct_charge_bytes)
+            uncharge_bytes(heap.obj_cgroup, bytes, charge_kind::large);
+        else if (!context_uncharge(*heap.ctx, net_of(static_cast<std::int64_t>(bytes), 1)))
+            context_uncharge_slow(heap.ctx);
+    }
+    // Both sizes are on the same side of direct_charge_bytes.
+    static bool charge_growth(const heap_part &heap, std::size_t from, std::size_t to) {
+        if (from >= direct_charge_bytes)
+            return charge_bytes(heap.obj_cgroup, to - from, charge_kind::large);
+        net_word delta = net_of(static_cast<std::int64_t>(to - from), 0);
+        return context_charge(*heap.ctx, delta) || context_charge_slow(heap.ctx, delta);
+    }
+    static void uncharge_shrinkage(const heap_part &heap, std::size_t from, std::size_t to) {
+        if (from >= direct_charge_bytes)
+            uncharge_bytes(heap.obj_cgroup, from - to, charge_kind::large);
+        else if (!context_uncharge(*heap.ctx, net_of(static_cast<std::int64_t>(from - to), 0)))
+            context_uncharge_slow(heap.ctx);
+    }
+    // Leaves more unused stock than allowed; the next slow path of the thread gives it back.
+    static void uncharge_object_fast(const heap_part &heap, std::size_t bytes) {
+        (void)context_uncharge(*heap.ctx, net_of(static_cast<std::int64_t>(bytes), 1));
+    }
+
+    static std::uint32_t owner_of(const heap_part &heap) { return heap.obj_cgroup; }
+    static std::uint32_t default_owner() { return obj_cgroup_of(tenant_default()); }
+    static std::uint32_t owner_of_tenant(allot_tenant *tenant) {
+        return obj_cgroup_of(tenant != nullptr ? tenant : tenant_root());
+    }
+    static allot_tenant *tenant_of_owner(std::uint32_t obj_cgroup) { return tenant_of(obj_cgroup); }
+    static void owner_grab(std::uint32_t obj_cgroup) { obj_cgroup_grab(obj_cgroup); }
+    static void owner_put(std::uint32_t obj_cgroup) { obj_cgroup_put(obj_cgroup); }
+    static bool transfer(std::uint32_t from, std::uint32_t to, std::size_t bytes) {
+        return transfer_charge(from, to, bytes, 1);
+    }
+
+    // Never refuses and never gives back. Its net is written by several threads without order: nobody reads it.
+    static context uncounted_context;
+};
+static_assert(object_hooks<accounted_hooks>);
+
+} // namespace allot

@@ -1,0 +1,142 @@
+#include "alloc/adopt.hpp"
+
+#include "accounting/base/os.hpp"
+#include "alloc/fork.hpp"
+#include "alloc/lock.hpp"
+#include "alloc/metadata.hpp"
+#include "alloc/partial_list.hpp"
+#include "alloc/remote_free.hpp"
+
+#include <new>
+
+namespace allot {
+
+namespace {
+
+struct orphanage {
+    process_lock lock;
+    home *orphans; // under lock
+    // Written under lock; read by walkers with acquire, so that they see the home behind it.
+    std::atomic<home *> homes;
+    std::uint64_t nr_homes; // under lock
+    // Tags are unique for ever, and the child of a fork goes on counting.
+    std::atomic<std::uint64_t> next_tag; // relaxed: only uniqueness matters
+};
+constinit orphanage all{.lock = {}, .orphans = nullptr, .homes = nullptr, .nr_homes = 0, .next_tag = first_tag};
+
+home *new_home() {
+    void *memory = wiped_alloc(sizeof(home));
+    if (memory == nullptr)
+        return nullptr;
+    home *h = new (memory) home{};
+    h->tag = all.next_tag.fetch_add(1, std::memory_order_relaxed);
+    h->next_key = os_random() | 1;
+    h->state.store(home_state::lived_in, std::memory_order_relaxed);
+    lock_guard guard(all.lock);
+    h->next_home = all.homes.load(std::memory_order_relaxed);
+    all.homes.store(h, std::memory_order_release);
+    all.nr_homes++;
+    return h;
+}
+
+home *take_orphan() {
+    lock_guard guard(all.lock);
+    home *h = all.orphans;
+    if (h != nullptr) {
+        all.orphans = h->next_orphan;
+        h->next_orphan = nullptr;
+        h->state.store(home_state::lived_in, std::memory_order_relaxed);
+    }
+    return h;
+}
+
+void move_slab(home *from, home *mine, slab *s) {
+    if (s->kind == unit_kind::private_slab) {
+        heap *theirs = s->of_heap, *own = heap_for_owner(mine, s->obj_cgroup);
+        if (own == nullptr)
+            return; // stays where it is; its inbox is still collected
+        bool listed = (s->list & 1) == 0 || s->carved < s->capacity;
+        if (listed)
+            partial_unlink(theirs->partial[s->size_class], s);
+        theirs->nr_slabs--;
+        own->nr_slabs++;
+        s->of_heap = own;
+        s->account = hooks::make_slab_part(own->account, s->slot_bytes);
+        if (listed) {
+            s->owner = mine->tag;
+            partial_link(own->partial[s->size_class], s);
+        }
+    } else if ((s->list & 1) == 0 || s->carved < s->capacity) {
+        partial_unlink(from->shared_partial[s->size_class], s);
+        partial_link(mine->shared_partial[s->size_class], s);
+    }
+    __atomic_store_n(&s->at_home, mine, __ATOMIC_RELEASE);
+}
+
+} // namespace
+
+home *home_move_in() {
+    home *h = take_orphan();
+    return h != nullptr ? h : new_home();
+}
+
+void home_leave(home *h) {
+    remote_flush(h);
+    h->busy = true; // the inbox is ours until the home is on the list
+    remote_collect(h);
+    home_return_empty_slabs(h);
+    for (heap *a = h->heaps; a != nullptr; a = a->next)
+        hooks::heap_park(a->account);
+    thread_here.active = &heap_of_nobody;
+    thread_here.in_home = nullptr;
+    h->busy = false;
+    lock_guard guard(all.lock);
+    h->next_orphan = all.orphans;
+    all.orphans = h;
+    h->state.store(home_state::orphaned, std::memory_order_relaxed);
+}
+
+void adopt_collect_for(home *orphan) {
+    lock_guard guard(all.lock);
+    if (orphan->state.load(std::memory_order_relaxed) == home_state::orphaned)
+        remote_collect(orphan);
+}
+
+bool adopt_absorb(home *mine) {
+    home *from = take_orphan();
+    if (from == nullptr)
+        return false;
+    remote_collect(from);
+    for (std::uint32_t unit = 1; unit < arena_frontier(); ++unit) {
+        slab *s = slab_at(unit);
+        bool cut = s->kind == unit_kind::private_slab || s->kind == unit_kind::shared_slab;
+        if (cut && s->generation == process_generation() && s->at_home == from)
+            move_slab(from, mine, s);
+    }
+    for (heap *a = from->heaps; a != nullptr; a = a->next)
+        hooks::heap_park(a->account);
+    lock_guard guard(all.lock);
+    from->next_orphan = nullptr; // at the end: with no slabs it is the least useful to move into
+    home **end = &all.orphans;
+    while (*end != nullptr)
+        end = &(*end)->next_orphan;
+    *end = from;
+    from->state.store(home_state::orphaned, std::memory_order_relaxed);
+    return true;
+}
+
+home *homes_first() { return all.homes.load(std::memory_order_acquire); }
+
+std::uint64_t homes_count() {
+    lock_guard guard(all.lock);
+    return all.nr_homes;
+}
+
+void adopt_child_start() {
+    all.lock.make_anew();
+    all.orphans = nullptr;
+    all.homes.store(nullptr, std::memory_order_relaxed);
+    all.nr_homes = 0;
+}
+
+} // namespace allot

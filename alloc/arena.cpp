@@ -1,0 +1,106 @@
+#include "alloc/arena.hpp"
+
+#include "accounting/base/os.hpp"
+
+#include <new>
+
+namespace allot {
+
+namespace {
+
+constexpr slab always_empty() {
+    slab s;
+    s.list = 1;
+    s.owner = nobody;
+    return s;
+}
+constinit slab empty_slab = always_empty();
+
+} // namespace
+
+constinit arena_state arena{.base = 0, .granules = 0, .headers = &empty_slab, .max_units = 0};
+
+namespace {
+
+// The arena grows in pieces whose headers fill whole pages of 4096 bytes: 32 units, 8 MiB.
+constexpr std::uint32_t piece_units = 4096 / sizeof(slab);
+constexpr std::size_t growth_units = 4 * piece_units;
+
+constinit bool reserved = false; // the windows are one PROT_NONE range of ours
+
+bool map_at(std::uintptr_t address, std::size_t bytes) {
+    return reserved ? os_map_over(address, bytes) : os_map_free(address, bytes);
+}
+
+// Headers and units of [frontier, frontier + units), or neither.
+bool map_piece(std::size_t frontier, std::size_t units) {
+    if (frontier + units > arena.max_units)
+        return false;
+    std::uintptr_t headers = reinterpret_cast<std::uintptr_t>(arena.headers + frontier);
+    if (!map_at(headers, units * sizeof(slab)))
+        return false;
+    if (map_at(arena.base + (frontier << unit_shift), units << unit_shift))
+        return true;
+    if (!reserved)
+        os_unmap(headers, units * sizeof(slab));
+    return false;
+}
+
+bool choose_windows(std::uintptr_t start, std::size_t units) {
+    arena.headers = reinterpret_cast<slab *>(start);
+    arena.base = (start + units * sizeof(slab) + unit_bytes - 1) & ~(unit_bytes - 1);
+    arena.max_units = units;
+    arena.granules = 0;
+    return arena_grow(piece_units - 1, nullptr) != 0;
+}
+
+} // namespace
+
+bool arena_start() {
+    // A far place that nobody else is given: mmap hands out addresses from the top down, heaps grow from below.
+    for (int attempt = 0; attempt < 4; ++attempt) {
+        std::uintptr_t random = os_random() & ((std::uint64_t{1} << 13) - 1);
+        if (choose_windows(std::uintptr_t{0x100000000000} + (random << 30), arena_max_units))
+            return true;
+    }
+    for (std::size_t bytes = std::size_t{1} << 36; bytes >= std::size_t{1} << 26; bytes >>= 1) {
+        std::size_t units = bytes / unit_bytes;
+        std::uintptr_t start = os_reserve(units * sizeof(slab) + bytes + unit_bytes);
+        if (start == 0)
+            continue;
+        reserved = true;
+        if (choose_windows(start, units))
+            return true;
+        return false;
+    }
+    return false;
+}
+
+std::uint32_t arena_grow(std::uint32_t units, std::uint32_t *grown) {
+    std::size_t frontier = arena_frontier();
+    std::size_t least = (units + piece_units - 1) / piece_units * piece_units;
+    std::size_t want = frontier == 0 || least > growth_units ? least : growth_units;
+    while (!map_piece(frontier, want)) {
+        if (want == least)
+            return 0;
+        want = least;
+    }
+    for (std::size_t i = frontier; i < frontier + want; ++i) {
+        slab *s = new (arena.headers + i) slab{};
+        s->kind = unit_kind::free;
+        s->owner = nobody;
+        s->list = end_of_list(arena.base + (i << unit_shift));
+    }
+    std::size_t first = frontier;
+    if (frontier == 0) { // unit 0 gives its header to the slab that is always empty, and is never handed out
+        arena.headers[0].kind = unit_kind::abandoned;
+        first = 1;
+    }
+    // A plain store: see arena_state.
+    __atomic_store_n(&arena.granules, (frontier + want) << granules_shift, __ATOMIC_RELEASE);
+    if (grown != nullptr)
+        *grown = static_cast<std::uint32_t>(frontier + want - first);
+    return static_cast<std::uint32_t>(first);
+}
+
+} // namespace allot

@@ -1,0 +1,48 @@
+// malloc and free of a size up to 64 KiB, where the thread owns the slab: the fast path, one screen.
+//
+// Expected: no locked instruction, no write to a line that another thread writes; lines touched: thread-local pointer,
+// heap bins, slab header line 0, the object, and the context's line where accounted. Every slow path is a tail call.
+// README of alloc/ shows the disassembly.
+#pragma once
+
+#include "alloc/heap.hpp"
+
+namespace allot {
+
+[[gnu::always_inline]] inline void *fast_alloc_from(std::size_t bin, std::size_t size) {
+    slab *s = slab_of_bin(thread_here.active->bins[bin]);
+    if ((s->list & 1) != 0) [[unlikely]]
+        return malloc_slow(size);
+    void *slot = slab_pop(s);
+    if (!hooks::charge(s->account)) [[unlikely]]
+        return malloc_charge_slow(slot, s);
+    return slot;
+}
+
+[[gnu::always_inline]] inline void *fast_malloc(std::size_t size) {
+    if (size <= small_max_bytes) [[likely]]
+        return fast_alloc_from(small_bin(size), size);
+    if (size <= medium_max_bytes)
+        return fast_alloc_from(medium_bin(size), size);
+    return malloc_slow(size);
+}
+
+[[gnu::always_inline]] inline void fast_free(void *p) {
+    std::uintptr_t granule = granule_of(p);
+    if (granule >= arena.granules) [[unlikely]] // null, foreign, unaligned
+        return free_slow(p);
+    slab *s = slab_of_granule(granule);
+    if (s->owner != thread_here.active->tag) [[unlikely]] // another home's, full, shared, large
+        return free_slow(p);
+    if (!slot_starts_at(s, static_cast<std::uint32_t>(granule) & granule_mask)) [[unlikely]] // inside an object
+        return free_slow(p);
+    if (marked_free(first_word(p), s->key_here)) [[unlikely]] // freed already
+        return free_slow(p);
+    slab_push(s, p);
+    if (--s->used == 0) [[unlikely]]
+        return free_last_slow(s);
+    if (!hooks::uncharge(s->account)) [[unlikely]]
+        return free_uncharge_slow(s);
+}
+
+} // namespace allot

@@ -1,0 +1,26 @@
+#include "alloc/fork.hpp"
+
+#include "alloc/adopt.hpp"
+#include "alloc/binding.hpp"
+#include "alloc/metadata.hpp"
+#include "alloc/page_source.hpp"
+
+namespace allot {
+
+namespace {
+constinit std::uint32_t generation = 1;
+}
+
+std::uint32_t process_generation() { return generation; }
+
+void fork_repair() {
+    generation++;
+    metadata_child_start();
+    units_child_start();
+    adopt_child_start();
+    thread_here.active = &heap_of_nobody;
+    thread_here.in_home = nullptr;
+    hooks::child_start();
+}
+
+} // namespace allot

@@ -1,0 +1,18 @@
+// The child of a fork: what it inherits is its parent's.
+//
+// The child does not use a slab, a home or a free unit of its parent: other threads of the parent may have been half-way
+// through changing them. It finds its wiped memory empty, makes everything anew, and allocates behind the frontier. A
+// free of an inherited object does nothing: the parent paid for it, and writing to it would copy the page.
+// Threads: fork_repair by the only thread of a child, before anything else of the allocator.
+#pragma once
+
+#include <cstdint>
+
+namespace allot {
+
+// Counts the forks between the first ancestor and this process; slabs carry it. Written by fork_repair alone.
+std::uint32_t process_generation();
+
+void fork_repair();
+
+} // namespace allot

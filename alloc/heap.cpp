@@ -1,0 +1,427 @@
+#include "alloc/heap.hpp"
+
+#include "alloc/adopt.hpp"
+#include "alloc/emergency.hpp"
+#include "alloc/fork.hpp"
+#include "alloc/large.hpp"
+#include "alloc/metadata.hpp"
+#include "alloc/misuse.hpp"
+#include "alloc/page_source.hpp"
+#include "alloc/partial_list.hpp"
+#include "alloc/remote_free.hpp"
+#include "alloc/visit.hpp"
+
+#include <cerrno>
+#include <new>
+
+namespace allot {
+
+constinit heap heap_of_nobody{.tag = no_tag};
+constinit thread_local thread_state thread_here{&heap_of_nobody, nullptr, 0, 0};
+
+namespace {
+
+// Slots are listed by the page: a fresh slab touches no more memory than it must.
+constexpr std::size_t carve_bytes = 4096;
+
+std::uint64_t new_key(home *h) { // xorshift64 (Marsaglia, 2003): unpredictable enough to tell links from data
+    std::uint64_t x = h->next_key;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return h->next_key = x;
+}
+
+// Lists more slots of a slab that has none listed. False: all are carved.
+bool carve(slab *s) {
+    if (s->carved == s->capacity)
+        return false;
+    std::uint32_t count = static_cast<std::uint32_t>(carve_bytes / s->slot_bytes);
+    if (count == 0)
+        count = 1;
+    if (count > s->capacity - s->carved)
+        count = s->capacity - s->carved;
+    std::uintptr_t first = address_of(s) + std::uintptr_t{s->carved} * s->slot_bytes;
+    std::uintptr_t next = s->list;
+    for (std::uint32_t i = count; i-- > 0;) {
+        std::uintptr_t slot = first + std::uintptr_t{i} * s->slot_bytes;
+        first_word(reinterpret_cast<void *>(slot)) = next ^ s->key;
+        next = slot;
+    }
+    s->list = next;
+    s->carved += count;
+    return true;
+}
+
+slab *new_slab(home *h, unsigned size_class, unit_kind kind) {
+    unit_run run = units_alloc(1);
+    if (run.first == 0 && adopt_absorb(h))
+        run = units_alloc(1);
+    if (run.first == 0)
+        return nullptr;
+    slab *s = slab_at(run.first);
+    std::uint32_t slot_bytes = static_cast<std::uint32_t>(class_bytes(size_class));
+    std::uint64_t inverse = inverse_of(slot_bytes);
+    s->list = end_of_list(address_of(s));
+    s->key = new_key(h);
+    s->key_here = s->remote_key = s->key ^ address_of(s);
+    s->owner = nobody;
+    s->used = 0;
+    s->inverse = static_cast<std::uint32_t>(inverse);
+    s->inverse_limit = static_cast<std::uint32_t>(inverse - 1);
+    s->of_heap = nullptr;
+    s->slot_bytes = slot_bytes;
+    s->size_class = static_cast<std::uint8_t>(size_class);
+    s->in_bin = false;
+    s->fresh = run.clean;
+    s->generation = process_generation();
+    s->next = s->prev = 0;
+    s->carved = 0;
+    s->capacity = static_cast<std::uint32_t>(unit_bytes / slot_bytes);
+    __atomic_store_n(&s->at_home, h, __ATOMIC_RELEASE);
+    s->kind = kind;
+    return s;
+}
+
+slab *new_private_slab(home *h, heap *a, unsigned size_class) {
+    slab *s = new_slab(h, size_class, unit_kind::private_slab);
+    if (s == nullptr)
+        return nullptr;
+    s->of_heap = a;
+    s->account = hooks::make_slab_part(a->account, s->slot_bytes);
+    s->obj_cgroup = a->owner;
+    hooks::owner_grab(a->owner);
+    a->nr_slabs++;
+    return s;
+}
+
+slab *new_shared_slab(home *h, unsigned size_class) {
+    std::size_t vector_bytes = unit_bytes / class_bytes(size_class) * sizeof(std::uint32_t);
+    void *vector = metadata_alloc(vector_bytes);
+    if (vector == nullptr)
+        return nullptr;
+    slab *s = new_slab(h, size_class, unit_kind::shared_slab);
+    if (s == nullptr) {
+        metadata_free(vector, vector_bytes);
+        return nullptr;
+    }
+    s->obj_cgroup = 0;
+    s->owners = static_cast<std::uint32_t *>(vector);
+    return s;
+}
+
+void set_bins(heap *a, unsigned size_class, bin_word word) {
+    bin_range range = bins_of_class(size_class);
+    for (std::size_t bin = range.first; bin <= range.last; ++bin)
+        a->bins[bin] = word;
+}
+
+// The bin counts as one user of its slab, so a slab in a bin never looks wholly free to the fast path.
+void put_in_bin(heap *a, slab *s) {
+    s->in_bin = true;
+    s->used++;
+    s->owner = a->tag;
+    set_bins(a, s->size_class, bin_of(s));
+}
+
+void take_full_slab_out_of_bin(heap *a, slab *s) {
+    s->in_bin = false;
+    s->used--;
+    s->owner = nobody; // the next free takes the slow path, which lists the slab again
+    set_bins(a, s->size_class, 0);
+}
+
+bool has_slot(slab *s) { return (s->list & 1) == 0 || carve(s); }
+
+void *refused() {
+    errno = ENOMEM;
+    return nullptr;
+}
+
+// A slab with a free slot in the bin of the class; nullptr: no memory.
+slab *refill_bin(home *h, heap *a, unsigned size_class) {
+    if (bin_word bin = a->bins[bins_of_class(size_class).first]; bin != 0) {
+        slab *in_bin = slab_of_bin(bin);
+        if (has_slot(in_bin))
+            return in_bin;
+        take_full_slab_out_of_bin(a, in_bin);
+    }
+    hooks::heap_fold(a->account);
+    if (a->partial[size_class] == 0)
+        remote_collect(h);
+    slab *s;
+    if (a->partial[size_class] != 0) {
+        s = slab_at(a->partial[size_class]);
+        partial_unlink(a->partial[size_class], s);
+    } else {
+        s = new_private_slab(h, a, size_class);
+        if (s == nullptr)
+            return nullptr;
+    }
+    put_in_bin(a, s);
+    return has_slot(s) ? s : nullptr;
+}
+
+// As refill_bin, for the slab that the small tenants of this home share.
+slab *refill_shared_bin(home *h, unsigned size_class) {
+    if (bin_word bin = h->shared_bin[size_class]; bin != 0) {
+        slab *in_bin = slab_of_bin(bin);
+        if (has_slot(in_bin))
+            return in_bin;
+        in_bin->in_bin = false;
+        in_bin->used--;
+        h->shared_bin[size_class] = 0;
+    }
+    if (h->shared_partial[size_class] == 0)
+        remote_collect(h);
+    slab *s;
+    if (h->shared_partial[size_class] != 0) {
+        s = slab_at(h->shared_partial[size_class]);
+        partial_unlink(h->shared_partial[size_class], s);
+    } else {
+        s = new_shared_slab(h, size_class);
+        if (s == nullptr)
+            return nullptr;
+    }
+    s->in_bin = true;
+    s->used++;
+    h->shared_bin[size_class] = bin_of(s);
+    return has_slot(s) ? s : nullptr;
+}
+
+std::uint32_t granule_in_unit(const void *p) { return static_cast<std::uint32_t>(granule_of(p)) & granule_mask; }
+
+void *alloc_shared(home *h, heap *a, unsigned size_class) {
+    if (!hooks::charge_object(a->account, class_bytes(size_class)))
+        return refused();
+    slab *s = refill_shared_bin(h, size_class);
+    if (s == nullptr) {
+        hooks::uncharge_object(a->account, class_bytes(size_class));
+        return refused();
+    }
+    void *slot = slab_pop(s);
+    s->owners[slot_index(s, granule_in_unit(slot))] = a->owner;
+    hooks::owner_grab(a->owner);
+    if (++a->shared_live[size_class] * class_bytes(size_class) >= graduation_bytes)
+        a->graduated |= std::uint64_t{1} << size_class;
+    return slot;
+}
+
+void discard(home *h, slab *s) {
+    if (s->kind == unit_kind::private_slab) {
+        s->of_heap->nr_slabs--;
+        hooks::owner_put(s->obj_cgroup);
+    } else {
+        metadata_free(s->owners, unit_bytes / s->slot_bytes * sizeof(std::uint32_t));
+    }
+    (void)h;
+    units_free(unit_of(s), 1);
+}
+
+std::uint32_t &partial_list_of(home *h, slab *s) {
+    return s->kind == unit_kind::private_slab ? s->of_heap->partial[s->size_class] : h->shared_partial[s->size_class];
+}
+
+void drop_slab_from_partial(home *h, slab *s) {
+    partial_unlink(partial_list_of(h, s), s);
+    discard(h, s);
+}
+
+// Whom a live slot is charged to; takes the name out of a shared slab's vector.
+std::uint32_t take_owner(slab *s, void *slot) {
+    if (s->kind == unit_kind::private_slab)
+        return s->obj_cgroup;
+    return __atomic_exchange_n(&s->owners[slot_index(s, granule_in_unit(slot))], 0, __ATOMIC_RELAXED);
+}
+
+void free_at_home(home *h, slab *s, void *p) {
+    if (s->kind == unit_kind::private_slab) {
+        hooks::slab_part account = s->account;
+        slot_return(h, s, p);
+        if (!hooks::uncharge(account))
+            hooks::uncharge_slow(account);
+        return;
+    }
+    std::uint32_t owner = take_owner(s, p);
+    std::size_t bytes = s->slot_bytes;
+    unsigned size_class = s->size_class;
+    slot_return(h, s, p);
+    if (heap *a = heap_for_owner(h, owner); a != nullptr) {
+        if (a->shared_live[size_class] > 0)
+            a->shared_live[size_class]--;
+        hooks::uncharge_object(a->account, bytes);
+    }
+    hooks::owner_put(owner);
+}
+
+void free_from_afar(home *h, slab *s, void *p) {
+    bool shared = s->kind == unit_kind::shared_slab;
+    std::uint32_t owner = take_owner(s, p);
+    if (heap *a = heap_for_owner(h, owner); a != nullptr)
+        hooks::uncharge_object(a->account, s->slot_bytes);
+    if (shared)
+        hooks::owner_put(owner);
+    remote_free(h, s, p);
+}
+
+// In a signal handler that interrupted a slow path of this thread: nothing may be waited for, no list touched.
+void free_in_handler(home *h, slab *s, void *p) {
+    std::uint32_t owner = take_owner(s, p);
+    for (heap *a = h->heaps; a != nullptr; a = a->next)
+        if (a->owner == owner) {
+            hooks::uncharge_object_fast(a->account, s->slot_bytes);
+            break;
+        }
+    remote_push_one(s->at_home, s, p);
+}
+
+void free_slot_slow(home *h, slab *s, void *p) {
+    check_live_slot(s, p);
+    if (s->generation != process_generation())
+        return; // inherited by fork: its payer is another process, its memory is shared until written to
+    if (h->busy)
+        return free_in_handler(h, s, p);
+    visit here(h);
+    if (__atomic_load_n(&s->at_home, __ATOMIC_ACQUIRE) == h)
+        free_at_home(h, s, p);
+    else
+        free_from_afar(h, s, p);
+}
+
+} // namespace
+
+void slot_return(home *h, slab *s, void *slot) {
+    bool was_full = !s->in_bin && (s->list & 1) != 0 && s->carved == s->capacity;
+    slab_push(s, slot);
+    s->used--;
+    if (s->in_bin)
+        return;
+    if (was_full) {
+        if (s->kind == unit_kind::private_slab)
+            s->owner = h->tag;
+        partial_link(partial_list_of(h, s), s);
+    }
+    if (s->used == 0)
+        drop_slab_from_partial(h, s);
+}
+
+void *alloc_class_slow(home *h, heap *a, unsigned size_class) {
+    if (hooks::accounted && (a->graduated >> size_class & 1) == 0)
+        return alloc_shared(h, a, size_class);
+    slab *s = refill_bin(h, a, size_class);
+    if (s == nullptr)
+        return refused();
+    void *slot = slab_pop(s);
+    if (!hooks::charge(s->account) && !hooks::charge_slow(s->account)) {
+        slab_push(s, slot);
+        s->used--;
+        return refused();
+    }
+    return slot;
+}
+
+void *malloc_slow(std::size_t size) {
+    home *h = home_here();
+    if (h == nullptr)
+        return refused();
+    if (h->busy)
+        return emergency_alloc(size, granule_bytes);
+    visit here(h);
+    if (size > medium_max_bytes)
+        return large_alloc(h, thread_here.active, size, granule_bytes).block;
+    return alloc_class_slow(h, thread_here.active, class_of(size));
+}
+
+void *malloc_charge_slow(void *slot, slab *s) {
+    home *h = thread_here.in_home;
+    if (h->busy) { // in a signal handler that interrupted a slow path: the context's lock may be this thread's own
+        (void)hooks::uncharge(s->account);
+        slab_push(s, slot);
+        s->used--;
+        return emergency_alloc(s->slot_bytes, granule_bytes);
+    }
+    visit here(h);
+    if (hooks::charge_slow(s->account))
+        return slot;
+    slab_push(s, slot); // the slab sits in a bin, so it does not become empty
+    s->used--;
+    return refused();
+}
+
+void free_slow(void *p) {
+    if (p == nullptr)
+        return;
+    if (!arena_contains(p))
+        return foreign_pointers.free(p);
+    slab *s = slab_of(p);
+    home *h = home_here();
+    switch (s->kind) {
+    case unit_kind::private_slab:
+    case unit_kind::shared_slab:
+        if (h != nullptr)
+            free_slot_slow(h, s, p);
+        return;
+    case unit_kind::large:
+        return large_free(h, s, p);
+    case unit_kind::reserve:
+        return;
+    case unit_kind::free:
+    case unit_kind::large_tail:
+    case unit_kind::unmapped:
+    case unit_kind::abandoned:
+        misuse_invalid(s, p);
+    }
+}
+
+void free_last_slow(slab *s) {
+    home *h = thread_here.in_home;
+    hooks::slab_part account = s->account;
+    if (h->busy) { // in a signal handler: the slab stays listed, empty; the next refill finds it
+        (void)hooks::uncharge(account);
+        return;
+    }
+    visit here(h);
+    drop_slab_from_partial(h, s);
+    if (!hooks::uncharge(account))
+        hooks::uncharge_slow(account);
+}
+
+void free_uncharge_slow(slab *s) {
+    home *h = thread_here.in_home;
+    if (h->busy)
+        return;
+    visit here(h);
+    hooks::uncharge_slow(s->account);
+}
+
+void home_return_empty_slabs(home *h) {
+    for (heap *a = h->heaps; a != nullptr; a = a->next)
+        for (unsigned c = 0; c < nr_classes; ++c) {
+            bin_word bin = a->bins[bins_of_class(c).first];
+            if (bin == 0)
+                continue;
+            slab *s = slab_of_bin(bin);
+            bool full = (s->list & 1) != 0 && s->carved == s->capacity;
+            take_full_slab_out_of_bin(a, s);
+            if (s->used == 0)
+                discard(h, s);
+            else if (!full) {
+                s->owner = a->tag;
+                partial_link(a->partial[c], s);
+            }
+        }
+    for (unsigned c = 0; c < nr_classes; ++c) {
+        if (h->shared_bin[c] == 0)
+            continue;
+        slab *s = slab_of_bin(h->shared_bin[c]);
+        h->shared_bin[c] = 0;
+        s->in_bin = false;
+        s->used--;
+        if (s->used == 0)
+            discard(h, s);
+        else if ((s->list & 1) == 0 || s->carved < s->capacity)
+            partial_link(h->shared_partial[c], s);
+    }
+}
+
+} // namespace allot

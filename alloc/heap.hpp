@@ -1,0 +1,111 @@
+// Homes and heaps: what a thread allocates from.
+//
+// A home is a thread's whole stock of slabs; when the thread ends, the home is orphaned and the next thread moves in, so
+// slabs are never left behind. A heap is one tenant's share of a home: the bins that malloc looks into, and the books
+// that hooks keep. A home's heaps all carry the home's tag, so freeing another tenant's object on the same thread is as
+// fast as freeing one's own.
+//
+//     thread_local active_heap ──► heap (tenant A) ──► bins ──► headers of slabs, one a size
+//                                  heap (tenant B) …    └ 0 ──► header 0, always empty: the slow path
+//
+// Small tenants do not own slabs: their objects share the home's shared slabs, which name an owner a slot. A class
+// graduates to private slabs once a heap holds a quarter slab of it.
+//
+// Threads: a home and its heaps are used by the thread that lives in them, the inbox apart. Orphaned ones are used by
+//   whoever holds the lock of adopt.cpp.
+// Owner: wiped memory (metadata.hpp), so a forked child finds zeros: tag 0, empty bins.
+// Invariants: 1. tag is unique for ever, in a process and its forked descendants; 0 is wiped, no_tag has no home.
+//   2. bins name private slabs of the heap with free or uncarved slots, or 0.
+#pragma once
+
+#include "alloc/arena.hpp"
+
+namespace allot {
+
+inline constexpr std::uint64_t no_tag = 1;
+inline constexpr std::uint64_t first_tag = 2;
+
+// A class of a heap that holds this many live bytes in shared slabs gets slabs of its own.
+inline constexpr std::size_t graduation_bytes = unit_bytes / 4;
+
+// The home of remote frees to come: chained up to this many, then pushed with one compare-and-swap.
+inline constexpr std::uint32_t chain_max = 32;
+
+struct heap {
+    std::uint64_t tag = 0;
+    bin_word bins[nr_bins] = {}; // headers of slabs
+
+    home *in_home = nullptr;
+    [[no_unique_address]] hooks::heap_part account = {};
+    heap *next = nullptr;                       // in the home
+    std::uint64_t graduated = 0;          // one bit a class
+    std::uint32_t owner = 0;            // whom its objects are charged to: an obj_cgroup index
+    std::uint32_t nr_slabs = 0;         // private slabs that name this heap
+    std::uint32_t shared_live[nr_classes] = {}; // objects in shared slabs, allocated minus freed by this home; an estimate
+    std::uint32_t partial[nr_classes] = {}; // first unit of the list of private slabs with free slots that sit in no bin
+};
+static_assert(nr_classes <= 64);
+
+struct free_chain { // objects of one home, on their way there; linked by their second word
+    home *to;
+    void *head, *tail;
+    std::uint32_t length;
+};
+
+enum class home_state : std::uint32_t { wiped, lived_in, orphaned };
+
+struct home {
+    // Line 0: written by other threads. Head of the chain of objects that they freed. release push, acquire exchange:
+    // the words written into the objects are seen by the collector.
+    alignas(64) std::atomic<void *> inbox;
+    // Written under the orphans' lock; read by remote frees, relaxed: a hint that somebody should collect for it.
+    std::atomic<home_state> state;
+
+    alignas(64) std::uint64_t tag;
+    bool busy; // inside a slow path; a signal handler that finds it set keeps its hands off
+    heap *heaps;
+    heap *own; // of the process's tenant
+    static constexpr unsigned nr_by_owner = 256;
+    heap *by_owner[nr_by_owner]; // the heap last found for owners with this remainder
+    free_chain outgoing;
+    std::uint64_t next_key; // state of the generator of slab keys
+    bin_word shared_bin[nr_classes];
+    std::uint32_t shared_partial[nr_classes];
+    home *next_orphan;
+    home *next_home; // all homes of the process, newest first; written once
+};
+
+// Where the calling thread allocates: never null.
+struct thread_state {
+    heap *active;
+    home *in_home;              // nullptr: none yet, or none any more
+    std::uint32_t active_owner; // wanted, before there is a home to open a heap in; 0: the process's tenant
+    std::uint8_t farewells;     // how often the thread's destructor ran
+};
+// constinit also here: the compiler then knows that no initialiser has to run before each use.
+[[gnu::visibility("hidden")]] extern constinit thread_local thread_state thread_here;
+
+// Zero bins, no home: what a thread points to before its first allocation and after its last farewell.
+[[gnu::visibility("hidden")]] extern heap heap_of_nobody;
+
+// The home of this thread, made or adopted if need be; nullptr: no memory. Repairs a forked child first.
+[[nodiscard]] home *home_here();
+// The heap of this home for an owner, opened if need be; nullptr: no memory.
+[[nodiscard]] heap *heap_for_owner(home *, std::uint32_t owner);
+
+// --- slow paths, each reached by a tail call from fast_path.hpp ------------------------------------------------------
+[[nodiscard]] void *malloc_slow(std::size_t size);
+[[nodiscard]] void *malloc_charge_slow(void *slot, slab *);   // the context's word passed its bound
+void free_slow(void *p);                                      // not private, not ours, misused, foreign
+void free_last_slow(slab *);                                  // its last live slot was freed; not yet uncharged
+void free_uncharge_slow(slab *);                              // pushed; the context's word passed its bound
+
+// A slot of exactly this class from the active heap.
+[[nodiscard]] void *alloc_class_slow(home *, heap *, unsigned size_class);
+
+// Puts a slot back where this thread's home is the slab's. Uncharging is the caller's.
+void slot_return(home *, slab *, void *slot);
+// Every slab of a heap or home that is wholly free goes back to page_source.
+void home_return_empty_slabs(home *);
+
+} // namespace allot

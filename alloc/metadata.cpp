@@ -1,0 +1,149 @@
+#include "alloc/metadata.hpp"
+
+#include "accounting/base/os.hpp"
+#include "alloc/lock.hpp"
+
+#include <bit>
+#include <cstring>
+#include <pthread.h>
+
+namespace allot {
+
+namespace {
+
+constexpr std::size_t chunk_bytes = std::size_t{1} << 16;
+constexpr std::size_t max_wiped_chunks = 1024; // 64 MiB: about 60,000 heaps
+constexpr unsigned nr_orders = 17;             // 16 bytes … 1 MiB
+
+struct free_piece {
+    free_piece *next;
+};
+
+// Under `lock`.
+struct metadata_state {
+    process_lock lock;
+    free_piece *free[nr_orders];
+    std::uintptr_t bump, bump_end;
+    std::uint64_t mapped;
+
+    std::uintptr_t wiped_chunks[max_wiped_chunks];
+    std::uint32_t nr_wiped_chunks; // mapped
+    std::uint32_t wiped_chunk;     // in use
+    std::size_t wiped_used;        // of that chunk
+    bool wipes_by_hand;            // the kernel does not know MADV_WIPEONFORK
+};
+constinit metadata_state meta{};
+
+// The first word of the first wiped chunk: 1 in the process that wrote it, 0 in its children. nullptr before the start.
+// Written once by the first thread; read by threads without a home.
+constinit std::uint64_t *mark = nullptr;
+
+unsigned order_of(std::size_t bytes) { return bytes <= 16 ? 0 : static_cast<unsigned>(std::bit_width(bytes - 1)) - 4; }
+
+void wipe_by_hand() {
+    for (std::uint32_t i = 0; i < meta.nr_wiped_chunks; ++i)
+        std::memset(reinterpret_cast<void *>(meta.wiped_chunks[i]), 0, chunk_bytes);
+}
+
+bool next_wiped_chunk() {
+    if (meta.nr_wiped_chunks != 0 && meta.wiped_chunk + 1 < meta.nr_wiped_chunks) {
+        meta.wiped_chunk++;
+        meta.wiped_used = 0;
+        return true;
+    }
+    if (meta.nr_wiped_chunks == max_wiped_chunks)
+        return false;
+    std::uintptr_t chunk = os_map(chunk_bytes);
+    if (chunk == 0)
+        return false;
+    meta.mapped += chunk_bytes;
+    if (!meta.wipes_by_hand && !os_wipe_on_fork(chunk, chunk_bytes)) {
+        meta.wipes_by_hand = true;
+        pthread_atfork(nullptr, nullptr, wipe_by_hand);
+    }
+    meta.wiped_chunks[meta.nr_wiped_chunks] = chunk;
+    meta.wiped_chunk = meta.nr_wiped_chunks++;
+    meta.wiped_used = 0;
+    return true;
+}
+
+void set_mark() {
+    mark = reinterpret_cast<std::uint64_t *>(meta.wiped_chunks[0]);
+    *mark = 1;
+    meta.wiped_used = 128;
+}
+
+} // namespace
+
+void *metadata_alloc(std::size_t bytes) {
+    unsigned order = order_of(bytes);
+    if (order >= nr_orders)
+        return nullptr;
+    std::size_t size = std::size_t{16} << order;
+    lock_guard guard(meta.lock);
+    if (free_piece *piece = meta.free[order]; piece != nullptr) {
+        meta.free[order] = piece->next;
+        std::memset(static_cast<void *>(piece), 0, size);
+        return piece;
+    }
+    if (size >= chunk_bytes) {
+        std::uintptr_t own = os_map(size);
+        meta.mapped += own != 0 ? size : 0;
+        return reinterpret_cast<void *>(own);
+    }
+    if (meta.bump_end - meta.bump < size) {
+        std::uintptr_t chunk = os_map(chunk_bytes);
+        if (chunk == 0)
+            return nullptr;
+        meta.mapped += chunk_bytes;
+        meta.bump = chunk;
+        meta.bump_end = chunk + chunk_bytes;
+    }
+    void *piece = reinterpret_cast<void *>(meta.bump);
+    meta.bump += size;
+    return piece;
+}
+
+void metadata_free(void *p, std::size_t bytes) {
+    unsigned order = order_of(bytes);
+    free_piece *piece = static_cast<free_piece *>(p);
+    lock_guard guard(meta.lock);
+    piece->next = meta.free[order];
+    meta.free[order] = piece;
+}
+
+void *wiped_alloc(std::size_t bytes) {
+    bytes = (bytes + 127) & ~std::size_t{127};
+    lock_guard guard(meta.lock);
+    if (meta.nr_wiped_chunks == 0 || meta.wiped_used + bytes > chunk_bytes) {
+        bool first = meta.nr_wiped_chunks == 0;
+        if (bytes > chunk_bytes - 128 || !next_wiped_chunk())
+            return nullptr;
+        if (first)
+            set_mark();
+    }
+    void *p = reinterpret_cast<void *>(meta.wiped_chunks[meta.wiped_chunk] + meta.wiped_used);
+    meta.wiped_used += bytes;
+    return p;
+}
+
+std::uint64_t metadata_mapped_bytes() {
+    lock_guard guard(meta.lock);
+    return meta.mapped;
+}
+
+bool forked_since_start() {
+    std::uint64_t *m = __atomic_load_n(&mark, __ATOMIC_RELAXED);
+    return m != nullptr && __atomic_load_n(m, __ATOMIC_RELAXED) == 0;
+}
+
+void metadata_child_start() {
+    meta.lock.make_anew();
+    for (free_piece *&list : meta.free) // another thread may have been half-way through changing it
+        list = nullptr;
+    meta.bump = meta.bump_end = 0;
+    meta.wiped_chunk = 0;
+    set_mark();
+}
+
+} // namespace allot

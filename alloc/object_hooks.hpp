@@ -1,0 +1,80 @@
+// object_hooks: all that the allocator knows of accounting. The hooks in force are bound in binding.hpp.
+//
+// With null_hooks this is a complete unaccounted allocator, the baseline of every benchmark: its empty parts cost no
+// byte in a header and no instruction on a path.
+#pragma once
+
+#include "alloc/recount.hpp"
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+struct allot_tenant;
+
+namespace allot {
+
+// slab_part: what a slab header carries, for objects that all belong to one owner. heap_part: what a (thread, tenant)
+// heap carries. An owner is a 32-bit index that slabs, vectors and large blocks name; 0 names nobody.
+template <typename H>
+concept object_hooks = requires(typename H::slab_part &slab, typename H::heap_part &heap, std::size_t bytes,
+                                std::uint32_t owner, allot_tenant *tenant, char *path, recount_source source) {
+    { H::accounted } -> std::convertible_to<bool>;
+    { H::start(source) } -> std::same_as<bool>;  // once a process, before anything else
+    { H::child_start() };                        // in the child of a fork, before anything else
+    { H::heap_open(heap, owner) };               // binds a heap to an owner for this thread
+    { H::heap_close(heap) };                     // the heap goes away; no slab names its part any more
+    { H::heap_park(heap) };                      // the thread ends, slabs live on and wait for another thread
+    { H::heap_fold(heap) };                      // at refills: bounds what the packed word can reach
+    { H::make_slab_part(heap, bytes) } -> std::same_as<typename H::slab_part>;
+    { H::charge(slab) } -> std::same_as<bool>;   // fast; false: charge_slow decides
+    { H::charge_slow(slab) } -> std::same_as<bool>;
+    { H::uncharge(slab) } -> std::same_as<bool>; // fast; false: uncharge_slow must follow
+    { H::uncharge_slow(slab) };
+    { H::charge_object(heap, bytes) } -> std::same_as<bool>; // any size, both steps
+    { H::uncharge_object(heap, bytes) };
+    { H::charge_growth(heap, bytes, bytes) } -> std::same_as<bool>; // of one object, from a size to a larger one
+    { H::uncharge_shrinkage(heap, bytes, bytes) };                  // from a size to a smaller one
+    { H::uncharge_object_fast(heap, bytes) };    // in a signal handler: no slow step
+    { H::owner_of(heap) } -> std::same_as<std::uint32_t>;
+    { H::default_owner() } -> std::same_as<std::uint32_t>;
+    { H::owner_of_tenant(tenant) } -> std::same_as<std::uint32_t>;
+    { H::tenant_of_owner(owner) } -> std::same_as<allot_tenant *>;
+    { H::owner_path(owner, path, bytes) };       // for messages: where the tenant stands; "" if that means nothing
+    { H::owner_grab(owner) };
+    { H::owner_put(owner) };
+    { H::transfer(owner, owner, bytes) } -> std::same_as<bool>;
+};
+
+struct null_hooks {
+    static constexpr bool accounted = false;
+    struct slab_part {};
+    struct heap_part {};
+    static bool start(recount_source) { return true; }
+    static void child_start() {}
+    static void heap_open(heap_part &, std::uint32_t) {}
+    static void heap_close(heap_part &) {}
+    static void heap_park(heap_part &) {}
+    static void heap_fold(heap_part &) {}
+    static slab_part make_slab_part(const heap_part &, std::size_t) { return {}; }
+    static bool charge(const slab_part &) { return true; }
+    static bool charge_slow(const slab_part &) { return true; }
+    static bool uncharge(const slab_part &) { return true; }
+    static void uncharge_slow(const slab_part &) {}
+    static bool charge_object(const heap_part &, std::size_t) { return true; }
+    static void uncharge_object(const heap_part &, std::size_t) {}
+    static bool charge_growth(const heap_part &, std::size_t, std::size_t) { return true; }
+    static void uncharge_shrinkage(const heap_part &, std::size_t, std::size_t) {}
+    static void uncharge_object_fast(const heap_part &, std::size_t) {}
+    static std::uint32_t owner_of(const heap_part &) { return 1; }
+    static std::uint32_t default_owner() { return 1; }
+    static std::uint32_t owner_of_tenant(allot_tenant *) { return 1; }
+    static allot_tenant *tenant_of_owner(std::uint32_t) { return nullptr; }
+    static void owner_path(std::uint32_t, char *path, std::size_t) { *path = '\0'; }
+    static void owner_grab(std::uint32_t) {}
+    static void owner_put(std::uint32_t) {}
+    static bool transfer(std::uint32_t, std::uint32_t, std::size_t) { return true; }
+};
+static_assert(object_hooks<null_hooks>);
+
+} // namespace allot

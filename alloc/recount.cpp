@@ -1,0 +1,82 @@
+#include "alloc/recount.hpp"
+
+#include "alloc/adopt.hpp"
+#include "alloc/alloc.hpp"
+#include "alloc/fork.hpp"
+#include "alloc/metadata.hpp"
+#include "alloc/page_source.hpp"
+#include "alloc/remote_free.hpp"
+
+namespace allot {
+
+namespace {
+
+template <typename Visit>
+void for_each_header(Visit visit) {
+    for (std::uint32_t unit = 1; unit < arena_frontier(); ++unit) {
+        slab *s = slab_at(unit);
+        if (s->generation == process_generation())
+            visit(s);
+    }
+}
+
+std::uint32_t live_slots(const slab *s) { return s->used - (s->in_bin ? 1 : 0); }
+
+#ifndef ALLOT_NULL_HOOKS
+void recount_shared(const slab *s, recount_sink &sink) {
+    for (std::uint32_t i = 0; i < s->carved; ++i)
+        if (s->owners[i] != 0)
+            sink.add(sink.state, s->owners[i], s->slot_bytes, 1);
+}
+
+// Slots under way still count as used in private slabs; shared slabs forgot their owner when they were freed.
+void subtract_pending(void *slot, void *state) {
+    recount_sink &sink = *static_cast<recount_sink *>(state);
+    const slab *s = slab_of(slot);
+    if (s->kind == unit_kind::private_slab)
+        sink.add(sink.state, s->obj_cgroup, -std::uint64_t{s->slot_bytes}, ~std::uint64_t{0});
+}
+#endif
+
+} // namespace
+
+#ifndef ALLOT_NULL_HOOKS
+void recount(recount_sink &sink) {
+    for_each_header([&](slab *s) {
+        if (s->kind == unit_kind::private_slab)
+            sink.add(sink.state, s->obj_cgroup, std::uint64_t{live_slots(s)} * s->slot_bytes, live_slots(s));
+        else if (s->kind == unit_kind::shared_slab)
+            recount_shared(s, sink);
+        else if (s->kind == unit_kind::large && s->large_bytes < direct_charge_bytes)
+            sink.add(sink.state, s->obj_cgroup, s->large_bytes, 1);
+    });
+    remote_for_each_pending(subtract_pending, &sink);
+}
+#else
+void recount(recount_sink &) {}
+#endif
+
+heap_statistics heap_statistics_get() {
+    heap_statistics found{};
+    if (arena.granules == 0)
+        return found;
+    for_each_header([&](const slab *s) {
+        if (s->kind == unit_kind::private_slab || s->kind == unit_kind::shared_slab) {
+            found.live_objects += live_slots(s);
+            found.live_bytes += std::uint64_t{live_slots(s)} * s->slot_bytes;
+        } else if (s->kind == unit_kind::large) {
+            found.large_objects++;
+            found.large_bytes += s->large_bytes;
+        }
+    });
+    found.live_objects += found.large_objects;
+    found.live_bytes += found.large_bytes;
+    unit_statistics units = units_statistics();
+    found.mapped_bytes = std::uint64_t{units.mapped} << unit_shift;
+    found.cached_bytes = std::uint64_t{units.dirty_free} << unit_shift;
+    found.metadata_bytes = metadata_mapped_bytes() + std::uint64_t{units.mapped} * sizeof(slab);
+    found.homes = homes_count();
+    return found;
+}
+
+} // namespace allot

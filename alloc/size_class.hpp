@@ -1,0 +1,68 @@
+// Size classes: which slot size serves a request.
+//
+// Steps of 16 bytes up to 128, then four classes a doubling up to 64 KiB, so at most a fifth of a slot is waste. Every
+// slot size is a multiple of 16, and slabs are aligned to their size, so every slot is aligned to 16 bytes and to each
+// power of two that divides its class.
+// Invariants: class_bytes(class_of(n)) >= n and is the least class that is; both are pure.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot {
+
+inline constexpr std::size_t granule_bytes = 16;
+inline constexpr std::size_t small_max_bytes = 1024;   // one load finds the bin
+inline constexpr std::size_t medium_max_bytes = 65536; // a few instructions compute it; above: whole units
+
+inline constexpr unsigned nr_linear_classes = 8; // 16, 32 … 128
+inline constexpr unsigned nr_classes = nr_linear_classes + 4 * 9;
+
+constexpr unsigned class_of(std::size_t bytes) { // bytes <= medium_max_bytes
+    if (bytes <= 128)
+        return bytes == 0 ? 0 : static_cast<unsigned>((bytes - 1) >> 4);
+    unsigned doubling = static_cast<unsigned>(std::bit_width(bytes - 1)) - 1; // 2^doubling < bytes <= 2^(doubling+1)
+    unsigned quarter = static_cast<unsigned>((bytes - 1) >> (doubling - 2)) & 3;
+    return nr_linear_classes + (doubling - 7) * 4 + quarter;
+}
+
+constexpr std::size_t class_bytes(unsigned size_class) {
+    if (size_class < nr_linear_classes)
+        return (size_class + 1) * granule_bytes;
+    unsigned doubling = 7 + (size_class - nr_linear_classes) / 4;
+    unsigned quarter = (size_class - nr_linear_classes) % 4;
+    return (std::size_t{1} << doubling) + (quarter + 1) * (std::size_t{1} << (doubling - 2));
+}
+static_assert(class_bytes(nr_classes - 1) == medium_max_bytes);
+
+inline constexpr unsigned nr_small_classes = class_of(small_max_bytes) + 1;
+
+// Bins: one for each granule up to small_max_bytes (0 … 64), then one for each medium class.
+inline constexpr unsigned nr_granule_bins = small_max_bytes / granule_bytes + 1;
+inline constexpr unsigned nr_bins = nr_granule_bins + (nr_classes - nr_small_classes);
+
+constexpr std::size_t small_bin(std::size_t bytes) { return (bytes + granule_bytes - 1) / granule_bytes; }
+constexpr std::size_t medium_bin(std::size_t bytes) { return class_of(bytes) + (nr_granule_bins - nr_small_classes); }
+
+struct bin_range {
+    std::size_t first, last; // inclusive
+};
+constexpr bin_range bins_of_class(unsigned size_class) {
+    if (size_class >= nr_small_classes)
+        return {size_class + (nr_granule_bins - nr_small_classes), size_class + (nr_granule_bins - nr_small_classes)};
+    std::size_t last = small_bin(class_bytes(size_class));
+    std::size_t first = size_class == 0 ? 0 : small_bin(class_bytes(size_class - 1)) + 1;
+    return {first, last};
+}
+
+// The least class that holds `bytes` and whose slots are all aligned to `alignment`, a power of two <= medium_max_bytes.
+// nr_classes if there is none.
+constexpr unsigned aligned_class_of(std::size_t bytes, std::size_t alignment) {
+    for (unsigned c = class_of(bytes < alignment ? alignment : bytes); c < nr_classes; ++c)
+        if (class_bytes(c) % alignment == 0)
+            return c;
+    return nr_classes;
+}
+
+} // namespace allot

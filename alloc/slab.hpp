@@ -1,0 +1,111 @@
+// A slab: one unit of 256 KiB cut into slots of one size, and its header.
+//
+// The header lies out of line, so an overflowing program cannot reach it, and slots are aligned as their size allows. It
+// has two lines: the first is written by the thread that owns the slab, the second is what other threads read when they
+// free, so that they do not fight over the first.
+//
+// Free slots form a list through their first word. A link is stored xored with the slab's key: a slot whose first word
+// decodes to an address in its own slab was freed and not handed out since (malloc clears the word), which is how a
+// double free is noticed, exactly and for four instructions.
+//
+// Threads: line 0 and the links of the list belong to the home that owns the slab; `owner`, `home` change under adoption
+//   only (adopt.hpp). Line 1 is otherwise written before the slab is published.
+// Invariants: 1. live slots + listed slots = carved; used = live slots + (1 while the slab sits in a bin).
+//   2. owner = the home's tag, or `nobody` where every free must take the slow path: full, shared, large and free units.
+#pragma once
+
+#include "alloc/binding.hpp"
+#include "alloc/size_class.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot {
+
+inline constexpr unsigned unit_shift = 18;
+inline constexpr std::size_t unit_bytes = std::size_t{1} << unit_shift;
+
+struct home;
+struct heap;
+
+inline constexpr std::uint64_t nobody = ~std::uint64_t{0};
+
+enum class unit_kind : std::uint8_t {
+    unmapped,       // beyond the frontier
+    free,           // in page_source's hands
+    private_slab,   // all slots belong to one owner
+    shared_slab,    // each slot has its owner in a vector
+    large,          // first unit of a block that has whole units to itself
+    large_tail,     // the others
+    reserve,        // emergency.hpp
+    abandoned,      // cannot be used in this process any more (inherited by fork, then freed)
+};
+
+struct alignas(64) slab {
+    // Line 0: written by the owner thread on every operation.
+    std::uintptr_t list = 0;     // address of the first free slot, or unit address | 1 when there is none
+    std::uint64_t key = 0;       // links are stored xored with it; new for each life of the slab
+    std::uint64_t key_here = 0;  // key ^ unit address
+    std::uint64_t owner = 0;
+    [[no_unique_address]] hooks::slab_part account = {};
+    std::uint32_t used = 0;
+    std::uint32_t inverse = 0;       // of the slot size, see slot_starts_at
+    std::uint32_t inverse_limit = 0;
+
+    // Line 1: read by threads that free from afar.
+    alignas(64) home *at_home = nullptr; // whose inbox takes remote frees
+    heap *of_heap = nullptr;             // private slabs: the heap that allocates from it
+    std::uint64_t remote_key = 0;  // a copy of key_here
+    std::uint32_t slot_bytes = 0;
+    std::uint8_t size_class = 0;
+    unit_kind kind = unit_kind::unmapped;
+    bool in_bin = false;
+    bool fresh = false;                // slots carved now are zero but for what this life wrote
+    std::uint32_t obj_cgroup = 0;  // private slabs and large blocks: the owner charged
+    std::uint32_t generation = 0;  // of the process that made it (fork.hpp)
+    std::uint32_t next = 0, prev = 0;  // units, in the list of partial slabs
+    std::uint32_t carved = 0;      // slots that were ever listed or handed out in this life
+    std::uint32_t capacity = 0;
+    union {
+        std::uint32_t *owners = nullptr;     // shared slabs: one index a slot, 0 where the slot is free
+        std::uint64_t large_bytes; // large blocks: the usable size
+    };
+};
+static_assert(sizeof(slab) == 128);
+static_assert(offsetof(slab, at_home) == 64, "what remote frees read must not share a line with what the owner writes");
+
+// Whether a slot of this slab starts at the given granule of the unit. Exact (Lemire, Kaser, Kurz, "Faster remainder by
+// direct computation", 2019): for g < 2^14, d <= 2^12 and M = ceil(2^32 / d): g * M mod 2^32 <= M - 1 iff d divides g.
+[[gnu::always_inline]] inline bool slot_starts_at(const slab *s, std::uint32_t granule) {
+    return granule * s->inverse <= s->inverse_limit;
+}
+inline std::uint32_t slot_index(const slab *s, std::uint32_t granule) {
+    return static_cast<std::uint32_t>((std::uint64_t{s->inverse_limit} + 1) * granule >> 32);
+}
+constexpr std::uint64_t inverse_of(std::uint32_t slot_bytes) { // M above; 2^32 for a slot of one granule
+    std::uint64_t granules = slot_bytes / granule_bytes;
+    return ((std::uint64_t{1} << 32) + granules - 1) / granules;
+}
+
+inline std::uint64_t &first_word(void *slot) { return *static_cast<std::uint64_t *>(slot); }
+
+// The word says that this slot, or whichever slot of the unit carries it, was freed and not handed out since.
+[[gnu::always_inline]] inline bool marked_free(std::uint64_t word, std::uint64_t key_here) { return (word ^ key_here) >> unit_shift == 0; }
+
+inline std::uintptr_t end_of_list(std::uintptr_t unit_address) { return unit_address | 1; }
+
+// The slab must have a free slot listed: (s->list & 1) == 0.
+[[gnu::always_inline]] inline void *slab_pop(slab *s) {
+    void *slot = reinterpret_cast<void *>(s->list);
+    s->list = first_word(slot) ^ s->key;
+    s->used++;
+    first_word(slot) = 0;
+    return slot;
+}
+[[gnu::always_inline]] inline void slab_push(slab *s, void *slot) {
+    first_word(slot) = s->list ^ s->key;
+    s->list = reinterpret_cast<std::uintptr_t>(slot);
+}
+
+} // namespace allot

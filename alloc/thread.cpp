@@ -1,0 +1,161 @@
+#include "alloc/adopt.hpp"
+#include "alloc/alloc.hpp"
+#include "alloc/emergency.hpp"
+#include "alloc/fork.hpp"
+#include "alloc/heap.hpp"
+#include "alloc/lock.hpp"
+#include "alloc/metadata.hpp"
+
+#include <new>
+#include <pthread.h>
+
+namespace allot {
+
+namespace {
+
+enum class start_state : std::uint32_t { not_yet, done, failed };
+
+// The process as a whole.
+struct process_start {
+    process_lock lock;
+    std::atomic<start_state> state; // written under lock; acquire: what the start made is seen with it
+    pthread_key_t key;              // its destructor is how the end of a thread is seen
+    bool has_key;
+};
+constinit process_start process{};
+
+void thread_ends(void *) {
+    thread_here.farewells++;
+    if (thread_here.in_home != nullptr && thread_here.in_home->tag != 0)
+        home_leave(thread_here.in_home);
+    thread_here.active = &heap_of_nobody;
+    thread_here.in_home = nullptr;
+}
+
+bool start_process() {
+    if (process.state.load(std::memory_order_acquire) == start_state::done)
+        return true;
+    lock_guard guard(process.lock);
+    if (process.state.load(std::memory_order_relaxed) != start_state::not_yet)
+        return process.state.load(std::memory_order_relaxed) == start_state::done;
+    bool ok = arena_start();
+    if (ok) {
+        emergency_start();
+        (void)wiped_alloc(128); // sets the mark that tells a forked child
+        process.has_key = pthread_key_create(&process.key, thread_ends) == 0;
+        // Without a region everything goes on uncounted; the hooks see to that.
+        (void)hooks::start(hooks::accounted ? recount : nullptr);
+    }
+    process.state.store(ok ? start_state::done : start_state::failed, std::memory_order_release);
+    return ok;
+}
+
+// A heap that no slab names and no thread allocates from right now may be given to another owner.
+constexpr std::uint32_t max_idle_heaps = 64;
+
+heap *idle_heap_to_reuse(home *h) {
+    std::uint32_t idle = 0;
+    heap *last = nullptr;
+    for (heap *a = h->heaps; a != nullptr; a = a->next)
+        if (a->nr_slabs == 0 && a != h->own && a != thread_here.active) {
+            idle++;
+            last = a;
+        }
+    return idle > max_idle_heaps ? last : nullptr;
+}
+
+heap *open_heap(home *h, std::uint32_t owner) {
+    heap *a = idle_heap_to_reuse(h);
+    if (a != nullptr) {
+        hooks::heap_close(a->account);
+        h->by_owner[a->owner % home::nr_by_owner] = nullptr;
+        heap *next = a->next;
+        *a = heap{};
+        a->next = next;
+    } else {
+        void *memory = wiped_alloc(sizeof(heap));
+        if (memory == nullptr)
+            return nullptr;
+        a = new (memory) heap{};
+        a->next = h->heaps;
+        h->heaps = a;
+    }
+    a->in_home = h;
+    a->owner = owner;
+    hooks::heap_open(a->account, owner);
+    a->tag = h->tag;
+    return a;
+}
+
+} // namespace
+
+heap *heap_for_owner(home *h, std::uint32_t owner) {
+    heap *&cached = h->by_owner[owner % home::nr_by_owner];
+    if (cached != nullptr && cached->owner == owner)
+        return cached;
+    for (heap *a = h->heaps; a != nullptr; a = a->next)
+        if (a->owner == owner)
+            return cached = a;
+    heap *a = open_heap(h, owner);
+    if (a != nullptr)
+        h->by_owner[owner % home::nr_by_owner] = a;
+    return a;
+}
+
+home *home_here() {
+    home *h = thread_here.in_home;
+    if (h != nullptr && h->tag != 0) [[likely]]
+        return h;
+    if (forked_since_start())
+        fork_repair();
+    if (!start_process())
+        return nullptr;
+    if (thread_here.in_home != nullptr && thread_here.in_home->tag != 0)
+        return thread_here.in_home; // the start itself allocated
+    h = home_move_in();
+    if (h == nullptr)
+        return nullptr;
+    thread_here.in_home = h;
+    std::uint32_t owner = hooks::default_owner();
+    h->own = heap_for_owner(h, owner);
+    if (h->own != nullptr)
+        h->own->graduated = ~std::uint64_t{0}; // what most programs are: one tenant, with slabs of its own from the start
+    heap *active = thread_here.active_owner == 0 || thread_here.active_owner == owner
+                       ? h->own
+                       : heap_for_owner(h, thread_here.active_owner);
+    if (h->own == nullptr || active == nullptr) {
+        home_leave(h);
+        return nullptr;
+    }
+    thread_here.active = active;
+    if (process.has_key)
+        pthread_setspecific(process.key, h); // may allocate: the home is in place by now
+    return h;
+}
+
+void heap_start() { (void)home_here(); }
+
+allot_tenant *heap_set_active(allot_tenant *tenant) {
+    home *h = home_here();
+    if (h == nullptr)
+        return nullptr;
+    allot_tenant *before = hooks::tenant_of_owner(thread_here.active->owner);
+    if (h->busy) // a signal handler inside a slow path may not open a heap
+        return before;
+    std::uint32_t owner = hooks::owner_of_tenant(tenant);
+    h->busy = true;
+    heap *a = heap_for_owner(h, owner);
+    h->busy = false;
+    if (a != nullptr) {
+        thread_here.active = a;
+        thread_here.active_owner = owner;
+    }
+    return before;
+}
+
+allot_tenant *heap_active() {
+    home *h = home_here();
+    return h == nullptr ? nullptr : hooks::tenant_of_owner(thread_here.active->owner);
+}
+
+} // namespace allot
