@@ -92,6 +92,10 @@ bool os_map_file(std::uintptr_t address, std::size_t bytes, int fd, std::uint64_
 void os_unmap(std::uintptr_t address, std::size_t bytes) {
     os_call(SYS_munmap, static_cast<long>(address), static_cast<long>(bytes));
 }
+bool os_wipe_on_fork(std::uintptr_t address, std::size_t bytes) {
+    return !failed(os_call(SYS_madvise, static_cast<long>(address), static_cast<long>(bytes), MADV_WIPEONFORK));
+}
+
 bool os_give_back(std::uintptr_t address, std::size_t bytes) {
     return !failed(os_call(SYS_madvise, static_cast<long>(address), static_cast<long>(bytes), MADV_DONTNEED));
 }

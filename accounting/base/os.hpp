@@ -27,6 +27,7 @@ long os_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e
 enum class over : std::uint32_t { nothing, anything };
 [[nodiscard]] bool os_map_file(std::uintptr_t address, std::size_t bytes, int fd, std::uint64_t offset, over);
 void os_unmap(std::uintptr_t address, std::size_t bytes);
+[[nodiscard]] bool os_wipe_on_fork(std::uintptr_t address, std::size_t bytes); // a forked child finds zeros there
 bool os_give_back(std::uintptr_t address, std::size_t bytes); // contents become zero, memory goes back; false: forbidden
 
 // --- files -----------------------------------------------------------------------------------------------------------
