@@ -1,5 +1,8 @@
 #include "alloc/accounted_hooks.hpp"
 
+#include "accounting/obj_cgroup.hpp"
+#include "accounting/tenant.hpp"
+
 #include <limits>
 
 namespace allot {
@@ -14,5 +17,13 @@ constinit context accounted_hooks::uncounted_context{
     .flags = 0,
     .stock = 0,
 };
+
+constinit bool accounted_hooks::counting = false;
+
+void accounted_hooks::owner_path(std::uint32_t obj_cgroup, char *path, std::size_t bytes) {
+    *path = '\0';
+    if (counting && obj_cgroup != 0)
+        write_path(*tenant_named_by(obj_cgroup), path, bytes);
+}
 
 } // namespace allot

@@ -23,13 +23,13 @@ struct accounted_hooks {
 
     static bool start(recount_source source) {
         verify_set_source(source);
-        return accounting_start();
+        return counting = accounting_start();
     }
     static void child_start() { accounting_child_start(); }
 
     static void heap_open(heap_part &heap, std::uint32_t obj_cgroup) {
         heap.obj_cgroup = obj_cgroup;
-        heap.ctx = context_open(obj_cgroup);
+        heap.ctx = counting ? context_open(obj_cgroup) : nullptr;
         if (heap.ctx == nullptr) // the region cannot grow: go on uncounted rather than not at all
             heap.ctx = &uncounted_context;
     }
@@ -57,26 +57,26 @@ struct accounted_hooks {
 
     static bool charge_object(const heap_part &heap, std::size_t bytes) {
         if (bytes >= direct_charge_bytes)
-            return charge_bytes(heap.obj_cgroup, bytes, charge_kind::large);
+            return !counting || charge_bytes(heap.obj_cgroup, bytes, charge_kind::large);
         net_word delta = net_of(static_cast<std::int64_t>(bytes), 1);
         return context_charge(*heap.ctx, delta) || context_charge_slow(heap.ctx, delta);
     }
     static void uncharge_object(const heap_part &heap, std::size_t bytes) {
         if (bytes >= direct_charge_bytes)
-            uncharge_bytes(heap.obj_cgroup, bytes, charge_kind::large);
+            uncharge_large(heap.obj_cgroup, bytes);
         else if (!context_uncharge(*heap.ctx, net_of(static_cast<std::int64_t>(bytes), 1)))
             context_uncharge_slow(heap.ctx);
     }
     // Both sizes are on the same side of direct_charge_bytes.
     static bool charge_growth(const heap_part &heap, std::size_t from, std::size_t to) {
         if (from >= direct_charge_bytes)
-            return charge_bytes(heap.obj_cgroup, to - from, charge_kind::large);
+            return !counting || charge_bytes(heap.obj_cgroup, to - from, charge_kind::large);
         net_word delta = net_of(static_cast<std::int64_t>(to - from), 0);
         return context_charge(*heap.ctx, delta) || context_charge_slow(heap.ctx, delta);
     }
     static void uncharge_shrinkage(const heap_part &heap, std::size_t from, std::size_t to) {
         if (from >= direct_charge_bytes)
-            uncharge_bytes(heap.obj_cgroup, from - to, charge_kind::large);
+            uncharge_large(heap.obj_cgroup, from - to);
         else if (!context_uncharge(*heap.ctx, net_of(static_cast<std::int64_t>(from - to), 0)))
             context_uncharge_slow(heap.ctx);
     }
@@ -86,19 +86,36 @@ struct accounted_hooks {
     }
 
     static std::uint32_t owner_of(const heap_part &heap) { return heap.obj_cgroup; }
-    static std::uint32_t default_owner() { return obj_cgroup_of(tenant_default()); }
+    static std::uint32_t default_owner() { return counting ? obj_cgroup_of(tenant_default()) : 1; }
     static std::uint32_t owner_of_tenant(allot_tenant *tenant) {
-        return obj_cgroup_of(tenant != nullptr ? tenant : tenant_root());
+        return counting ? obj_cgroup_of(tenant != nullptr ? tenant : tenant_root()) : 1;
     }
-    static allot_tenant *tenant_of_owner(std::uint32_t obj_cgroup) { return tenant_of(obj_cgroup); }
-    static void owner_grab(std::uint32_t obj_cgroup) { obj_cgroup_grab(obj_cgroup); }
-    static void owner_put(std::uint32_t obj_cgroup) { obj_cgroup_put(obj_cgroup); }
+    static allot_tenant *tenant_of_owner(std::uint32_t obj_cgroup) { return counting ? tenant_of(obj_cgroup) : nullptr; }
+    static void owner_path(std::uint32_t obj_cgroup, char *path, std::size_t bytes);
+    static void owner_grab(std::uint32_t obj_cgroup) {
+        if (counting)
+            obj_cgroup_grab(obj_cgroup);
+    }
+    static void owner_put(std::uint32_t obj_cgroup) {
+        if (counting)
+            obj_cgroup_put(obj_cgroup);
+    }
     static bool transfer(std::uint32_t from, std::uint32_t to, std::size_t bytes) {
-        return transfer_charge(from, to, bytes, 1);
+        return !counting || transfer_charge(from, to, bytes, 1);
     }
+
+    // False where accounting could not start or the program is excluded: nothing is counted or limited. Written once,
+    // before the first heap; read by all.
+    static bool counting;
 
     // Never refuses and never gives back. Its net is written by several threads without order: nobody reads it.
     static context uncounted_context;
+
+  private:
+    static void uncharge_large(std::uint32_t obj_cgroup, std::size_t bytes) {
+        if (counting)
+            uncharge_bytes(obj_cgroup, bytes, charge_kind::large);
+    }
 };
 static_assert(object_hooks<accounted_hooks>);
 

@@ -1,0 +1,26 @@
+// The library's beginning and end in a program. Everything works before and after too: the first allocation starts what
+// it needs, and nothing is ever torn down.
+#include "alloc/alloc.hpp"
+#include "preload/foreign.hpp"
+
+#ifndef ALLOT_NULL_HOOKS
+#include "accounting/accounting.hpp"
+#include "preload/threads.hpp"
+#endif
+
+namespace {
+
+// membarrier is registered while there is one thread, when that is quick; the first thread gets its tenant by its rules.
+[[gnu::constructor(101)]] void library_begins() {
+    allot::foreign_start();
+    allot::heap_start();
+#ifndef ALLOT_NULL_HOOKS
+    allot::threads_start();
+#endif
+}
+
+#ifndef ALLOT_NULL_HOOKS
+[[gnu::destructor(101)]] void library_ends() { allot::accounting_finish(); }
+#endif
+
+} // namespace
