@@ -104,15 +104,10 @@ ALLOT_EXPORT int malloc_info(int options, FILE *file) noexcept {
 
 ALLOT_EXPORT int malloc_trim(size_t pad) noexcept { return allot::heap_trim(pad) != 0; }
 
-// Every known parameter is accepted, though none applies here; values that glibc refuses are refused.
+// Every parameter is accepted, though none applies here. glibc refuses one value, and so is it here.
 ALLOT_EXPORT int mallopt(int parameter, int value) noexcept {
     constexpr int mxfast_max = 160;
-    constexpr int mmap_threshold_max = 32 << 20;
-    switch (parameter) {
-    case M_MXFAST: return value >= 0 && value <= mxfast_max;
-    case M_MMAP_THRESHOLD: return value >= 0 && value <= mmap_threshold_max;
-    default: return 1;
-    }
+    return parameter != M_MXFAST || (value >= 0 && value <= mxfast_max);
 }
 
 } // extern "C"
