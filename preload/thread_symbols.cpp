@@ -1,6 +1,7 @@
 // libc's names for what is done with threads: pthread_create, pthread_setname_np, prctl and syscall. They are apart from
 // preload/threads.hpp so that tests can call that without changing how they make threads themselves.
 #include "accounting/base/os.hpp"
+#include "accounting/drain.hpp"
 #include "preload/export.hpp"
 #include "preload/next_symbol.hpp"
 #include "preload/threads.hpp"
@@ -11,16 +12,11 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-namespace allot {
-// accounting's; weak as long as it has none.
-[[gnu::weak]] void membarrier_forbid();
-} // namespace allot
-
 namespace {
 
 // A filter is about to come that may kill for a system call it does not know: what could be one stops before.
 void seccomp_seen() {
-    if (allot::membarrier_forbid) allot::membarrier_forbid();
+    allot::membarrier_forbid();
 }
 
 constinit allot::next_symbol next_pthread_create{"pthread_create"};
