@@ -15,9 +15,7 @@
 namespace {
 
 // A filter is about to come that may kill for a system call it does not know: what could be one stops before.
-void seccomp_seen() {
-    allot::membarrier_forbid();
-}
+void seccomp_seen() { allot::membarrier_forbid(); }
 
 constinit allot::next_symbol next_pthread_create{"pthread_create"};
 constinit allot::next_symbol next_pthread_setname_np{"pthread_setname_np"};

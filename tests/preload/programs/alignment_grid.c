@@ -4,7 +4,8 @@
 
 int main(void) {
     for (size_t alignment = 8; alignment <= 4u << 20; alignment *= 2) {
-        const size_t sizes[] = {0, 1, alignment / 2 + 1, alignment - 1, alignment, alignment + 1, alignment * 2, 100, 5000};
+        const size_t sizes[] = {0,   1,   alignment / 2 + 1, alignment - 1, alignment, alignment + 1, alignment * 2,
+                                100, 5000};
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
             char *blocks[3];
             for (int n = 0; n < 3; ++n) {

@@ -23,10 +23,24 @@ static void free_by_realloc(void *p) { expect(realloc(p, opaque_size(0)) == NULL
 static void free_grown(void *p) { free(realloc(p, malloc_usable_size(p) * 3 + 1)); }
 
 int main(void) {
-    allocating *const makers[] = {malloc, by_calloc, by_realloc, by_array, by_memalign, by_aligned, by_posix, valloc,
-                                  pvalloc, by_strdup, inner(allocating, "__libc_malloc"), inner_calloc, inner_realloc,
-                                  inner_memalign, inner(allocating, "__libc_valloc"), inner(allocating, "__libc_pvalloc")};
-    freeing *const enders[] = {free, free_by_realloc, free_grown, inner(freeing, "__libc_free"), inner(freeing, "cfree")};
+    allocating *const makers[] = {malloc,
+                                  by_calloc,
+                                  by_realloc,
+                                  by_array,
+                                  by_memalign,
+                                  by_aligned,
+                                  by_posix,
+                                  valloc,
+                                  pvalloc,
+                                  by_strdup,
+                                  inner(allocating, "__libc_malloc"),
+                                  inner_calloc,
+                                  inner_realloc,
+                                  inner_memalign,
+                                  inner(allocating, "__libc_valloc"),
+                                  inner(allocating, "__libc_pvalloc")};
+    freeing *const enders[] = {free, free_by_realloc, free_grown, inner(freeing, "__libc_free"),
+                               inner(freeing, "cfree")};
     for (size_t m = 0; m < sizeof makers / sizeof *makers; ++m)
         for (size_t e = 0; e < sizeof enders / sizeof *enders; ++e)
             for (size_t size = 1; size < 3u << 20; size = size * 8 + 3) {

@@ -11,9 +11,18 @@ int main(void) {
     void *before = malloc(3 << 20);
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        allow(read), allow(write), allow(mmap), allow(munmap), allow(mprotect), allow(brk), allow(futex),
-        allow(exit), allow(exit_group), allow(rt_sigreturn),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        allow(read),
+        allow(write),
+        allow(mmap),
+        allow(munmap),
+        allow(mprotect),
+        allow(brk),
+        allow(futex),
+        allow(exit),
+        allow(exit_group),
+        allow(rt_sigreturn),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
     };
     struct sock_fprog program = {sizeof filter / sizeof *filter, filter};

@@ -4,8 +4,8 @@
 
 int main(void) {
     const size_t zero = opaque_size(0);
-    void *blocks[] = {malloc(zero), calloc(zero, 7), calloc(7, zero), realloc(NULL, zero), memalign(64, zero),
-                      valloc(zero), pvalloc(zero), reallocarray(NULL, zero, 3)};
+    void *blocks[] = {malloc(zero),       calloc(zero, 7), calloc(7, zero), realloc(NULL, zero),
+                      memalign(64, zero), valloc(zero),    pvalloc(zero),   reallocarray(NULL, zero, 3)};
     const int count = sizeof blocks / sizeof *blocks;
     for (int i = 0; i < count; ++i) {
         expect(blocks[i]);
