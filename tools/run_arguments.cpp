@@ -1,0 +1,139 @@
+#include "accounting/option_lists.hpp"
+#include "accounting/tables.hpp"
+#include "tools/command_line.hpp"
+#include "tools/hierarchy_folder.hpp"
+#include "tools/run.hpp"
+#include "tools/tree_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace allot {
+namespace {
+
+// What was given on the command line, before it is turned into variables.
+struct given {
+    std::string tenant, max, high, low, min, oom, account, tree;
+    std::vector<std::string> map, exclude;
+    std::string report;
+    bool json = false, verbose = false;
+};
+
+// Checks of list items by the library's own rules; the separator of the variable cannot stand in an item.
+auto item_check(const char *(*error_of)(const char *, std::size_t)) {
+    return [error_of](const std::string &item) -> std::string {
+        if (item.find(';') != std::string::npos) return fmt::format("'{}': has no ; in it", item);
+        const char *why = error_of(item.data(), item.size());
+        return why == nullptr ? std::string() : fmt::format("'{}': {}", item, why);
+    };
+}
+
+// The words of a choice are those of its option, so that the command offers what the library understands.
+std::vector<std::string> words_of(allot_option id) {
+    std::vector<std::string> words;
+    std::string form = option_table[id].form;
+    for (std::size_t at = 0; at <= form.size();) {
+        const std::size_t end = std::min(form.find('|', at), form.size());
+        words.push_back(form.substr(at, end - at));
+        at = end + 1;
+    }
+    return words;
+}
+
+auto choice_check(allot_option id) {
+    return [words = words_of(id)](const std::string &text) -> std::string {
+        if (std::find(words.begin(), words.end(), text) != words.end()) return {};
+        return fmt::format("'{}': expected {}", text, fmt::join(words, " or "));
+    };
+}
+
+std::string check_hierarchy(const std::string &name) {
+    if (is_hierarchy_name(name)) return {};
+    return fmt::format("'{}': expected a name of at most 63 bytes without /", name);
+}
+
+void declare(CLI::App &app, given &g, run_settings &s) {
+    app.add_option("--tenant", g.tenant, "The tenant the limits are of and the command belongs to (default /)")
+        ->type_name("PATH")
+        ->check(check_tenant);
+    const auto size_option = [&app](const char *name, std::string &into, const char *help) {
+        app.add_option(name, into, help)->type_name("SIZE")->check(check_size);
+    };
+    size_option("--max", g.max, "Hard limit: what does not fit is refused");
+    size_option("--high", g.high, "Soft limit: going over it is counted");
+    size_option("--low", g.low, "Spared while others can be shrunk instead");
+    size_option("--min", g.min, "Never shrunk for others");
+    app.add_option("--oom", g.oom, "What a refusal does: fail the allocation, or report and abort the process")
+        ->type_name("fail|abort")
+        ->check(choice_check(allot_option_oom));
+    app.add_option("--account", g.account, "Charge malloc and mappings (all, the default), or malloc alone (heap)")
+        ->type_name("all|heap")
+        ->check(choice_check(allot_option_account));
+    app.add_option("--tree", g.tree, "Tenants and their limits, in TOML")->type_name("FILE");
+    app.add_option("--map", g.map, "A rule thread:GLOB=PATH, exe:GLOB=PATH or lib:GLOB=PATH; may be repeated")
+        ->type_name("RULE=PATH")
+        ->expected(1)
+        ->take_all()
+        ->check(item_check(map_rule_error));
+    app.add_option("--exclude", g.exclude, "A program in which nothing is counted; may be repeated")
+        ->type_name("PROGRAM")
+        ->expected(1)
+        ->take_all()
+        ->check(item_check(exclude_error));
+    app.add_flag("--report{stderr}", g.report, "Say at the end what was used, on stderr or in a file: --report=FILE");
+    app.add_flag("--json", s.json, "The report is one JSON object (implies --report)");
+    app.add_option("--hierarchy", s.hierarchy, "Name of the folder of the books (default run-PID)")
+        ->type_name("NAME")
+        ->check(check_hierarchy);
+    app.add_option("--dir", s.dir, "Where that folder is (default /dev/shm/allot-UID)")->type_name("DIR");
+    app.add_flag("--verbose", g.verbose, "Each process says in one line what is in force");
+}
+
+std::string joined(const std::vector<std::string> &items) { return fmt::format("{}", fmt::join(items, ";")); }
+
+void set_variables(const given &g, run_settings &s) {
+    const auto set = [&s](allot_option id, const std::string &value) {
+        if (!value.empty()) s.variables.emplace_back(option_table[id].variable, value);
+    };
+    set(allot_option_tenant, g.tenant);
+    set(allot_option_memory_max, g.max);
+    set(allot_option_memory_high, g.high);
+    set(allot_option_memory_low, g.low);
+    set(allot_option_memory_min, g.min);
+    set(allot_option_oom, g.oom);
+    set(allot_option_account, g.account);
+    set(allot_option_map, joined(g.map));
+    set(allot_option_exclude, joined(g.exclude));
+    if (!g.tree.empty()) set(allot_option_tree, read_tree_file(g.tree));
+    set(allot_option_verbose, g.verbose ? "1" : "");
+}
+
+} // namespace
+
+bool read_run_arguments(const std::vector<std::string> &arguments, run_settings &s) {
+    CLI::App app(
+        "Runs COMMAND, and all it starts, under limits. Exits as COMMAND did; 125 if allot itself failed, 126 or "
+        "127 if COMMAND cannot be run or is not found, 128+N if signal N ended it.\n"
+        "SIZE is bytes, or K, M, G, T, P, E (powers of 1024), fractions and sums (1G500M), N%, or max.",
+        "allot run");
+    given g;
+    declare(app, g, s);
+    app.prefix_command(); // from its first word on, everything is the command's
+    const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+    if (parse_arguments(app, {arguments.begin(), dashes})) return false;
+    s.command = app.remaining();
+    if (!s.command.empty() && s.command.front().starts_with('-'))
+        throw usage_error(unknown_option(app, s.command.front()));
+    // Behind a command that has begun, -- is one of its own arguments.
+    s.command.insert(s.command.end(), s.command.empty() && dashes != arguments.end() ? dashes + 1 : dashes,
+                     arguments.end());
+    if (s.command.empty() || s.command.front().empty())
+        throw usage_error("COMMAND is missing; expected allot run [OPTION]... -- COMMAND [ARG]...");
+    s.report = g.report.empty() && s.json ? "stderr" : g.report;
+    set_variables(g, s);
+    return true;
+}
+
+} // namespace allot
