@@ -1,0 +1,324 @@
+#define BOOST_TEST_MODULE charge
+#include <boost/test/unit_test.hpp>
+
+#include "accounting/charge.hpp"
+
+#include "accounting/base/os.hpp"
+#include "accounting/context_table.hpp"
+#include "tests/support/model.hpp"
+#include "tests/support/verified.hpp"
+
+#include <signal.h>
+#include <sys/time.h>
+
+#include <list>
+#include <memory>
+#include <random>
+
+using namespace allot;
+
+namespace {
+
+constexpr std::uint64_t kib = 1024, mib = kib * kib;
+
+// Random operations on the real thing and on the model, side by side. One thread drives many contexts: each has one
+// writer at a time, which is what ownership asks for; true concurrency is drain_test's subject.
+class duet {
+  public:
+    explicit duet(unsigned seed) : random_(seed) {
+        planted &root = *tenants_.emplace(tenants_.end());
+        root.real = verified::make("/case", "4M");
+        root.model.path = "/case";
+        root.model.max = 4 * mib;
+    }
+    ~duet() {
+        while (!objects_.empty()) free(objects_.size() - 1);
+        for (opened &c : contexts_) context_close(c.ctx);
+    }
+
+    void step() {
+        unsigned what = random_() % 1000;
+        if (what < 450)
+            allocate();
+        else if (what < 850)
+            free_one();
+        else if (what < 880)
+            open();
+        else if (what < 900)
+            close();
+        else if (what < 920)
+            create();
+        else if (what < 935)
+            destroy();
+        else if (what < 960)
+            set_max();
+        else if (what < 985)
+            transfer();
+        else
+            fold_or_park();
+    }
+
+    void compare() {
+        verify_result result = verify();
+        BOOST_TEST_REQUIRE(result.differences == 0u, result.first);
+        for (planted &t : tenants_) {
+            const model::tenant &m = t.model;
+            BOOST_TEST_CONTEXT(m.path) {
+                BOOST_TEST_REQUIRE(verified::number(t.real, "memory.current") == m.live());
+                BOOST_TEST(verified::keyed(t.real, "memory.stat", "slab") == m.sum(model::kind::slab));
+                BOOST_TEST(verified::keyed(t.real, "memory.stat", "objects") == m.objects());
+                BOOST_TEST(verified::keyed(t.real, "memory.stat", "large") == m.sum(model::kind::large));
+                BOOST_TEST(verified::keyed(t.real, "memory.stat", "external") == m.sum(model::kind::external));
+                BOOST_TEST(verified::keyed(t.real, "memory.events.local", "oom") == m.oom_local);
+                BOOST_TEST(verified::keyed(t.real, "memory.events", "oom") == m.oom());
+                BOOST_TEST(verified::keyed(t.real, "cgroup.stat", "nr_descendants") == m.descendants());
+                BOOST_TEST(verified::number(t.real, "memory.peak") >= m.peak);
+            }
+        }
+    }
+
+  private:
+    struct planted {
+        allot_tenant *real = nullptr;
+        model::tenant model;
+    };
+    struct opened {
+        context *ctx;
+        std::uint32_t obj_cgroup;
+    };
+    struct object {
+        std::uint32_t obj_cgroup;
+        model::kind kind;
+        std::uint64_t bytes;
+    };
+
+    planted &any_tenant() {
+        auto it = tenants_.begin();
+        std::advance(it, random_() % tenants_.size());
+        return *it;
+    }
+    model::tenant *owner_of(std::uint32_t obj_cgroup) { // whom a handle's objects belong to, by the model
+        for (planted &t : tenants_)
+            if (tenant_of(obj_cgroup) == t.real) return &t.model;
+        BOOST_FAIL("a handle names a tenant that the model does not know");
+        return nullptr;
+    }
+    context *context_for(std::uint32_t obj_cgroup) { // one of perhaps several: any may free
+        std::vector<context *> fit;
+        for (opened &c : contexts_)
+            if (c.obj_cgroup == obj_cgroup) fit.push_back(c.ctx);
+        if (!fit.empty()) return fit[random_() % fit.size()];
+        contexts_.push_back({context_open(obj_cgroup), obj_cgroup});
+        return contexts_.back().ctx;
+    }
+
+    void allocate() {
+        planted &t = any_tenant();
+        std::uint32_t handle = obj_cgroup_of(t.real);
+        unsigned size = random_() % 100;
+        object o{handle, model::kind::slab, 16 * (1 + random_() % 256)};
+        if (size >= 60) o.bytes = 4 * kib * (1 + random_() % 64);
+        if (size >= 95) o = {handle, size >= 98 ? model::kind::external : model::kind::large, mib + 16 * (random_() % 4096)};
+        bool real = o.kind == model::kind::slab ? charge(context_for(handle), static_cast<std::int64_t>(o.bytes))
+                                                : charge_bytes(handle, o.bytes, kind_of(o));
+        bool expected = model::try_charge(&t.model, o.kind, o.bytes);
+        BOOST_TEST_REQUIRE(real == expected, t.model.path << ": " << o.bytes << " bytes");
+        if (!real) return;
+        obj_cgroup_grab(handle);
+        objects_.push_back(o);
+    }
+    static charge_kind kind_of(const object &o) {
+        return o.kind == model::kind::large ? charge_kind::large : charge_kind::external;
+    }
+    void free(std::size_t which) {
+        std::swap(objects_[which], objects_.back());
+        object o = objects_.back();
+        objects_.pop_back();
+        if (o.kind == model::kind::slab)
+            uncharge(context_for(o.obj_cgroup), static_cast<std::int64_t>(o.bytes));
+        else
+            uncharge_bytes(o.obj_cgroup, o.bytes, kind_of(o));
+        model::uncharged(owner_of(o.obj_cgroup), o.kind, o.bytes);
+        obj_cgroup_put(o.obj_cgroup);
+    }
+    void free_one() {
+        if (!objects_.empty()) free(random_() % objects_.size());
+    }
+    void open() {
+        std::uint32_t handle = obj_cgroup_of(any_tenant().real);
+        contexts_.push_back({context_open(handle), handle});
+    }
+    void close() {
+        if (contexts_.empty()) return;
+        std::swap(contexts_[random_() % contexts_.size()], contexts_.back());
+        context_close(contexts_.back().ctx);
+        contexts_.pop_back();
+    }
+    void fold_or_park() {
+        if (contexts_.empty()) return;
+        context *c = contexts_[random_() % contexts_.size()].ctx;
+        if (random_() % 2 != 0)
+            context_fold(c);
+        else
+            context_park(c); // and somebody goes on using it
+    }
+    void create() {
+        planted &parent = any_tenant();
+        if (tenants_.size() >= 12) return;
+        planted &t = *tenants_.emplace(tenants_.end());
+        t.model.parent = &parent.model;
+        t.model.path = parent.model.path + "/" + std::to_string(next_name_++);
+        parent.model.children.push_back(&t.model);
+        t.real = verified::make(t.model.path.c_str());
+    }
+    void destroy() {
+        planted &t = any_tenant();
+        int expected = t.model.children.empty() ? 0 : -EBUSY;
+        if (t.model.parent == nullptr) return;
+        BOOST_TEST_REQUIRE(tenant_destroy(t.real) == expected);
+        if (expected != 0) return;
+        BOOST_TEST(tenant_destroy(t.real) == -ESTALE);
+        BOOST_TEST(obj_cgroup_of(t.real) == obj_cgroup_of(real_of(t.model.parent)));
+        model::destroy(&t.model);
+        tenants_.remove_if([&](const planted &p) { return &p == &t; });
+    }
+    allot_tenant *real_of(const model::tenant *m) {
+        for (planted &t : tenants_)
+            if (&t.model == m) return t.real;
+        return nullptr;
+    }
+    void set_max() {
+        planted &t = any_tenant();
+        if (t.model.parent == nullptr && random_() % 4 != 0) return;
+        std::uint64_t max = random_() % 3 == 0 ? unlimited : random_() % (4 * mib);
+        BOOST_TEST_REQUIRE(tenant_set(t.real, "memory.max", max == unlimited ? "max" : std::to_string(max).c_str()) == 0);
+        t.model.max = max;
+        std::string protection = std::to_string(random_() % mib);
+        BOOST_TEST_REQUIRE(tenant_set(t.real, random_() % 2 != 0 ? "memory.min" : "memory.low", protection.c_str()) == 0);
+    }
+    void transfer() {
+        if (objects_.empty()) return;
+        object &o = objects_[random_() % objects_.size()];
+        if (o.kind == model::kind::external) return;
+        planted &to = any_tenant();
+        std::uint32_t handle = obj_cgroup_of(to.real);
+        bool real = transfer_charge(o.obj_cgroup, handle, o.bytes, 1);
+        bool expected = model::transfer(owner_of(o.obj_cgroup), &to.model, o.kind, o.bytes);
+        BOOST_TEST_REQUIRE(real == expected, "to " << to.model.path << ": " << o.bytes << " bytes");
+        if (!real) return;
+        obj_cgroup_grab(handle);
+        obj_cgroup_put(o.obj_cgroup);
+        o.obj_cgroup = handle;
+    }
+
+    std::mt19937 random_;
+    std::list<planted> tenants_; // addresses stay
+    std::vector<opened> contexts_;
+    std::vector<object> objects_;
+    unsigned next_name_ = 0;
+};
+
+void run_duet(unsigned seed) {
+    BOOST_TEST_CONTEXT("seed " << seed) {
+        duet d(seed);
+        for (int i = 0; i < 1500; ++i) {
+            d.step();
+            if (i % 50 == 0) d.compare();
+        }
+        d.compare();
+    }
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(real_and_model_agree_on_random_operations, verified) {
+    for (unsigned seed = 1; seed <= 40; ++seed) {
+        run_duet(seed);
+        destroy_below("/case");
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(real_and_model_agree_without_membarrier, verified) {
+    membarrier_mode before = os_membarrier_mode();
+    os_set_membarrier_mode(membarrier_mode::unavailable);
+    for (unsigned seed = 101; seed <= 110; ++seed) {
+        run_duet(seed);
+        destroy_below("/case");
+    }
+    os_set_membarrier_mode(before);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_charge_over_an_ancestors_max_changes_no_level, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "64K") == 0);
+    tenant &leaf = *tenant_from(make("/case/a/b"));
+    tenant &middle = *parent_of(leaf);
+    BOOST_TEST((tree_try_charge(leaf, 60 * kib) == nullptr));
+    BOOST_TEST((tree_try_charge(leaf, 8 * kib) == tenant_from(top)));
+    for (tenant *t : {&leaf, &middle, tenant_from(top)}) {
+        BOOST_TEST(usage(t->counter) == 60 * kib);
+        BOOST_TEST(t->counter.peak.load() == 60 * kib);
+    }
+    tree_uncharge(leaf, 60 * kib);
+}
+
+BOOST_FIXTURE_TEST_CASE(batches_shrink_near_a_limit_and_with_the_number_of_contexts, verified) {
+    tenant &t = *tenant_from(top);
+    BOOST_TEST(charge_batch_of(t) == charge_batch_bytes);
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "1M") == 0);
+    context *one = context_open(obj_cgroup_of(top));
+    std::uint64_t with_one = charge_batch_of(t);
+    context *two = context_open(obj_cgroup_of(top));
+    BOOST_TEST(charge_batch_of(t) < with_one);
+    BOOST_TEST_REQUIRE((tree_try_charge(t, mib - 8 * kib) == nullptr));
+    BOOST_TEST(charge_batch_of(t) == 0u);
+    tree_uncharge(t, mib - 8 * kib);
+    context_close(one);
+    context_close(two);
+}
+
+// 1000 objects of 4 KiB taken and given back again and again: the limit is far, so the tree must hear little of it.
+BOOST_FIXTURE_TEST_CASE(the_stock_is_trimmed_to_a_batch_and_not_emptied, verified) {
+    context *c = context_open(obj_cgroup_of(top));
+    for (int i = 0; i < 1000; ++i) BOOST_TEST_REQUIRE(charge(c, 4096));
+    for (int i = 0; i < 1000; ++i) {
+        uncharge(c, 4096);
+        std::uint64_t stock = keyed(top, "memory.stat", "stock");
+        BOOST_TEST_REQUIRE(stock <= 2 * charge_batch_bytes);
+        if (i > 128) BOOST_TEST_REQUIRE(stock >= charge_batch_bytes);
+    }
+    context_close(c);
+}
+
+namespace {
+
+context *of_the_handler;
+std::atomic<int> in_handler_charged{0};
+
+void charge_in_a_handler(int) {
+    if (charge(of_the_handler, 4096)) {
+        in_handler_charged++;
+        uncharge(of_the_handler, 4096);
+    }
+}
+
+} // namespace
+
+// The handler interrupts fast and slow paths of the same context. It must neither hang nor lose a byte.
+BOOST_FIXTURE_TEST_CASE(a_signal_handler_may_charge_the_context_it_interrupts, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "64K") == 0);
+    of_the_handler = context_open(obj_cgroup_of(top));
+    struct sigaction action {};
+    action.sa_handler = charge_in_a_handler;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, nullptr);
+    itimerval often{{0, 50}, {0, 50}};
+    setitimer(ITIMER_REAL, &often, nullptr);
+    for (int i = 0; i < 400000; ++i)
+        if (charge(of_the_handler, 16384)) uncharge(of_the_handler, 16384);
+    itimerval never{};
+    setitimer(ITIMER_REAL, &never, nullptr);
+    BOOST_TEST(in_handler_charged > 0);
+    context_fold(of_the_handler);
+    BOOST_TEST(number(top, "memory.current") == 0u);
+    context_close(of_the_handler);
+}
