@@ -13,7 +13,8 @@ using namespace allot;
 
 namespace {
 
-allot_tenant *with_errno(allot_tenant *t, int error) {
+// By reference: the error is written while the first argument is evaluated.
+allot_tenant *with_errno(allot_tenant *t, const int &error) {
     if (t == nullptr) errno = -error;
     return t;
 }

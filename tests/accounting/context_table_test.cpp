@@ -1,0 +1,91 @@
+#define BOOST_TEST_MODULE context_table
+#include <boost/test/unit_test.hpp>
+
+#include "accounting/context_table.hpp"
+
+#include "accounting/obj_cgroup.hpp"
+#include "tests/support/verified.hpp"
+
+#include <thread>
+
+using namespace allot;
+
+BOOST_FIXTURE_TEST_CASE(closing_gives_the_stock_back_and_leaves_what_lives_charged, verified) {
+    context *c = context_open(obj_cgroup_of(top));
+    BOOST_TEST_REQUIRE(charge(c, 4096));
+    BOOST_TEST(usage_of("/case") > 4096u);
+    context_close(c);
+    BOOST_TEST(usage_of("/case") == 4096u);
+    BOOST_TEST(keyed(top, "memory.stat", "slab") == 4096u);
+    BOOST_TEST(keyed(top, "memory.stat", "objects") == 1u);
+    context *other = context_open(obj_cgroup_of(top));
+    uncharge(other, 4096);
+    context_close(other);
+    BOOST_TEST(usage_of("/case") == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_parked_context_holds_no_stock_and_is_used_on_by_another_thread, verified) {
+    context *c = nullptr;
+    std::thread([&] {
+        c = context_open(obj_cgroup_of(top));
+        BOOST_TEST(charge(c, 1024));
+        context_park(c);
+    }).join();
+    BOOST_TEST(usage_of("/case") == 1024u);
+    BOOST_TEST(charge(c, 1024));
+    BOOST_TEST(number(top, "memory.current") == 2048u);
+    uncharge(c, 1024);
+    uncharge(c, 1024);
+    context_close(c);
+}
+
+BOOST_FIXTURE_TEST_CASE(each_level_counts_the_contexts_below_it, verified) {
+    allot_tenant *a = make("/case/a");
+    context *one = context_open(obj_cgroup_of(a));
+    context *two = context_open(obj_cgroup_of(top));
+    BOOST_TEST(tenant_from(top)->counter.nr_contexts.load() == 2u);
+    BOOST_TEST(tenant_from(a)->counter.nr_contexts.load() == 1u);
+    BOOST_TEST_REQUIRE(tenant_destroy(a) == 0);
+    BOOST_TEST(tenant_from(top)->counter.nr_contexts.load() == 2u);
+    context_close(one);
+    context_close(two);
+    BOOST_TEST(tenant_from(top)->counter.nr_contexts.load() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(folding_changes_the_books_and_not_the_charge, verified) {
+    context *c = context_open(obj_cgroup_of(top));
+    for (int i = 0; i < 10; ++i) BOOST_TEST_REQUIRE(charge(c, 256));
+    std::uint64_t before = usage_of("/case");
+    context_fold(c);
+    BOOST_TEST(c->net.load() == 0);
+    BOOST_TEST(usage_of("/case") == before);
+    BOOST_TEST(number(top, "memory.current") == 2560u);
+    BOOST_TEST(keyed(top, "memory.stat", "objects") == 10u);
+    for (int i = 0; i < 10; ++i) uncharge(c, 256);
+    context_close(c);
+}
+
+// Objects and bytes share a word; so many small ones against few large ones would run one half into the other, were the
+// word not folded in between.
+BOOST_FIXTURE_TEST_CASE(many_small_objects_against_few_large_ones_stay_exact, verified) {
+    context *c = context_open(obj_cgroup_of(top));
+    for (int round = 0; round < 4; ++round) {
+        for (int i = 0; i < 65536; ++i) BOOST_TEST_REQUIRE(charge(c, 16));
+        for (int i = 0; i < 256; ++i) uncharge(c, 4096);
+        context_fold(c);
+    }
+    BOOST_TEST(number(top, "memory.current") == 0u);
+    BOOST_TEST(keyed(top, "memory.stat", "objects") == 4u * (65536 - 256));
+    context_close(c);
+}
+
+BOOST_FIXTURE_TEST_CASE(records_are_used_again, verified) {
+    std::uint32_t count = record_count<context_record>();
+    for (int i = 0; i < 1000; ++i) context_close(context_open(obj_cgroup_of(top)));
+    BOOST_TEST(record_count<context_record>() <= count + 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_context_of_what_is_no_handle_is_not_opened, verified) {
+    BOOST_TEST((context_open(0) == nullptr));
+    BOOST_TEST((context_open(0xfffffff0) == nullptr));
+}

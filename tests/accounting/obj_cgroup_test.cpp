@@ -1,0 +1,104 @@
+#define BOOST_TEST_MODULE obj_cgroup
+#include <boost/test/unit_test.hpp>
+
+#include "accounting/obj_cgroup.hpp"
+
+#include "tests/support/verified.hpp"
+
+#include <thread>
+#include <vector>
+
+using namespace allot;
+
+BOOST_FIXTURE_TEST_CASE(a_destroyed_tenants_objects_belong_to_its_parent, verified) {
+    allot_tenant *a = make("/case/a");
+    std::uint32_t handle = obj_cgroup_of(a);
+    context *c = context_open(handle);
+    BOOST_TEST_REQUIRE(charge(c, 4096));
+    BOOST_TEST((tenant_of(handle) == a));
+    BOOST_TEST_REQUIRE(tenant_destroy(a) == 0);
+    BOOST_TEST((tenant_of(handle) == top));
+    BOOST_TEST(number(top, "memory.current") == 4096u);
+    BOOST_TEST(keyed(top, "cgroup.stat", "nr_dying_descendants") == 1u);
+    uncharge(c, 4096);
+    context_close(c);
+    BOOST_TEST(keyed(top, "cgroup.stat", "nr_dying_descendants") == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(handles_of_several_generations_end_at_the_nearest_that_lives, verified) {
+    std::vector<context *> contexts;
+    for (int i = 0; i < 5; ++i) {
+        allot_tenant *t = make("/case/a/b/c");
+        contexts.push_back(context_open(obj_cgroup_of(t)));
+        BOOST_TEST_REQUIRE(charge(contexts.back(), 1024));
+        destroy_below("/case/a");
+    }
+    BOOST_TEST(number(top, "memory.current") == 5120u);
+    for (context *c : contexts) {
+        BOOST_TEST((tenant_of(c->obj_cgroup) == top));
+        uncharge(c, 1024);
+        context_close(c);
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_handle_is_not_used_again_while_it_is_named, verified) {
+    allot_tenant *a = make("/case/a");
+    std::uint32_t handle = obj_cgroup_of(a);
+    obj_cgroup_grab(handle, 3);
+    BOOST_TEST_REQUIRE(tenant_destroy(a) == 0);
+    for (int i = 0; i < 100; ++i) {
+        allot_tenant *t = make("/case/t");
+        BOOST_TEST_REQUIRE(obj_cgroup_of(t) != handle);
+        BOOST_TEST_REQUIRE(tenant_destroy(t) == 0);
+    }
+    obj_cgroup_put(handle, 2);
+    BOOST_TEST((tenant_of(handle) == top));
+    obj_cgroup_put(handle);
+    BOOST_TEST(!obj_cgroup_try_grab(handle));
+}
+
+BOOST_FIXTURE_TEST_CASE(records_of_handles_are_used_again_and_not_leaked, verified) {
+    make("/case/warm");
+    std::uint32_t count = record_count<struct obj_cgroup>();
+    for (int i = 0; i < 10000; ++i) {
+        allot_tenant *t = make("/case/t");
+        BOOST_TEST_REQUIRE(tenant_destroy(t) == 0);
+    }
+    BOOST_TEST(record_count<struct obj_cgroup>() <= count + 1);
+}
+
+// A stale C handle never leads to whoever has the record now.
+BOOST_FIXTURE_TEST_CASE(a_stale_tenant_stands_for_its_nearest_living_ancestor, verified) {
+    make("/case/a");
+    allot_tenant *b = make("/case/a/b");
+    BOOST_TEST_REQUIRE(tenant_destroy(b) == 0);
+    int error;
+    BOOST_TEST(obj_cgroup_of(b) == obj_cgroup_of(tenant_open("/case/a", error)));
+    destroy_below("/case/a");
+    BOOST_TEST(obj_cgroup_of(b) == obj_cgroup_of(top));
+    BOOST_TEST((tenant_from(b) == nullptr));
+}
+
+BOOST_FIXTURE_TEST_CASE(charging_threads_survive_the_end_of_their_tenant, verified) {
+    std::atomic<bool> done{false};
+    std::atomic<allot_tenant *> now{make("/case/t")};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i)
+        threads.emplace_back([&] {
+            while (!done) {
+                context *c = context_open(obj_cgroup_of(now));
+                if (c == nullptr) continue; // its handle was freed between the two calls
+                for (int k = 0; k < 200; ++k)
+                    if (charge(c, 4096)) uncharge(c, 4096);
+                context_close(c);
+            }
+        });
+    for (int i = 0; i < 300; ++i) {
+        allot_tenant *old = now;
+        BOOST_TEST_REQUIRE(tenant_destroy(old) == 0);
+        now = make("/case/t");
+    }
+    done = true;
+    for (std::thread &t : threads) t.join();
+    BOOST_TEST(usage_of("/case") == 0u);
+}
