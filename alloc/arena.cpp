@@ -28,6 +28,9 @@ constexpr std::size_t growth_units = 4 * piece_units;
 
 constinit bool reserved = false; // the windows are one PROT_NONE range of ours
 
+// Where headers will lie once they are mapped and written: arena.headers, but for the time before the first piece.
+constinit slab *header_window = nullptr;
+
 bool map_at(std::uintptr_t address, std::size_t bytes) {
     return reserved ? os_map_over(address, bytes) : os_map_free(address, bytes);
 }
@@ -36,7 +39,7 @@ bool map_at(std::uintptr_t address, std::size_t bytes) {
 bool map_piece(std::size_t frontier, std::size_t units) {
     if (frontier + units > arena.max_units)
         return false;
-    std::uintptr_t headers = reinterpret_cast<std::uintptr_t>(arena.headers + frontier);
+    std::uintptr_t headers = reinterpret_cast<std::uintptr_t>(header_window + frontier);
     if (!map_at(headers, units * sizeof(slab)))
         return false;
     if (map_at(arena.base + (frontier << unit_shift), units << unit_shift))
@@ -47,11 +50,14 @@ bool map_piece(std::size_t frontier, std::size_t units) {
 }
 
 bool choose_windows(std::uintptr_t start, std::size_t units) {
-    arena.headers = reinterpret_cast<slab *>(start);
-    arena.base = (start + units * sizeof(slab) + unit_bytes - 1) & ~(unit_bytes - 1);
+    header_window = reinterpret_cast<slab *>(start);
+    __atomic_store_n(&arena.base, (start + units * sizeof(slab) + unit_bytes - 1) & ~(unit_bytes - 1), __ATOMIC_RELAXED);
     arena.max_units = units;
-    arena.granules = 0;
-    return arena_grow(piece_units - 1, nullptr) != 0;
+    if (arena_grow(piece_units - 1, nullptr) == 0)
+        return false;
+    // Last: a thread that allocates for the first time while another one starts the arena looks at header 0 meanwhile.
+    __atomic_store_n(&arena.headers, header_window, __ATOMIC_RELEASE);
+    return true;
 }
 
 } // namespace
@@ -69,9 +75,7 @@ bool arena_start() {
         if (start == 0)
             continue;
         reserved = true;
-        if (choose_windows(start, units))
-            return true;
-        return false;
+        return choose_windows(start, units);
     }
     return false;
 }
@@ -86,14 +90,14 @@ std::uint32_t arena_grow(std::uint32_t units, std::uint32_t *grown) {
         want = least;
     }
     for (std::size_t i = frontier; i < frontier + want; ++i) {
-        slab *s = new (arena.headers + i) slab{};
+        slab *s = new (header_window + i) slab{};
         s->kind = unit_kind::free;
         s->owner = nobody;
         s->list = end_of_list(arena.base + (i << unit_shift));
     }
     std::size_t first = frontier;
     if (frontier == 0) { // unit 0 gives its header to the slab that is always empty, and is never handed out
-        arena.headers[0].kind = unit_kind::abandoned;
+        header_window[0].kind = unit_kind::abandoned;
         first = 1;
     }
     // A plain store: see arena_state.

@@ -142,6 +142,14 @@ std::uint32_t purge_locked(std::uint32_t keep) {
 
 } // namespace
 
+bool units_start() {
+    if (!arena_start())
+        return false;
+    lock_guard guard(units.lock);
+    mark_free(1, arena_frontier() - 1);
+    return true;
+}
+
 unit_run units_alloc(std::uint32_t count) {
     lock_guard guard(units.lock);
     for (;;) {

@@ -16,6 +16,8 @@ struct unit_run {
     bool clean;          // every byte is zero
 };
 
+// Starts the arena; before anything else here. False: the system gives no memory.
+[[nodiscard]] bool units_start();
 [[nodiscard]] unit_run units_alloc(std::uint32_t count);
 // As units_alloc, with the first unit's address a multiple of alignment (a power of two > unit_bytes).
 [[nodiscard]] unit_run units_alloc_aligned(std::uint32_t count, std::size_t alignment);

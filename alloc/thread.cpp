@@ -5,6 +5,7 @@
 #include "alloc/heap.hpp"
 #include "alloc/lock.hpp"
 #include "alloc/metadata.hpp"
+#include "alloc/page_source.hpp"
 
 #include <new>
 #include <pthread.h>
@@ -38,7 +39,7 @@ bool start_process() {
     lock_guard guard(process.lock);
     if (process.state.load(std::memory_order_relaxed) != start_state::not_yet)
         return process.state.load(std::memory_order_relaxed) == start_state::done;
-    bool ok = arena_start();
+    bool ok = units_start();
     if (ok) {
         emergency_start();
         (void)wiped_alloc(128); // sets the mark that tells a forked child
