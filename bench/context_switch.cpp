@@ -37,7 +37,7 @@ benchmark make(const arguments &words) {
     s->tenants.resize(count);
     if (words[2] == "null")
         s->v.set_active = stay;
-    else if (s->v.set_active == nullptr || s->v.tenant_create == nullptr || s->v.tenant_set == nullptr)
+    else if (!has_tenants(s->v))
         fail("variant " + words[2] + ": its library does not show allot_set_active and allot_tenant_create");
     else
         make_tenants(*s, count);

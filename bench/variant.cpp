@@ -45,6 +45,7 @@ variant load(const std::string &name) {
     find(library, "allot_set_active", v.set_active);
     find(library, "allot_tenant_create", v.tenant_create);
     find(library, "allot_tenant_set", v.tenant_set);
+    find(library, "allot_tenant_destroy", v.tenant_destroy);
     if (v.malloc == nullptr || v.free == nullptr) fail(path + " has no malloc or no free");
     return v;
 }

@@ -22,7 +22,14 @@ struct variant {
     allot_tenant *(*set_active)(allot_tenant *);
     allot_tenant *(*tenant_create)(allot_tenant *parent, const char *name);
     int (*tenant_set)(allot_tenant *, const char *file, const char *value);
+    int (*tenant_destroy)(allot_tenant *);
 };
+
+// Whether the build shows all of the functions about tenants.
+inline bool has_tenants(const variant &v) {
+    return v.set_active != nullptr && v.tenant_create != nullptr && v.tenant_set != nullptr &&
+           v.tenant_destroy != nullptr;
+}
 
 // "allot" or "null". Calls fail() where there is no such variant or its library is not beside the benchmarks. The
 // accounted one is given a tree of three levels with limits, unless the environment says otherwise.
