@@ -34,35 +34,63 @@ struct alignas(64) context {
     std::uint32_t obj_cgroup; // index; written when the context is opened
     std::uint32_t index;      // of this context in the region
     std::atomic<std::uint32_t> lock;
-    std::uint32_t flags;      // under lock
+    std::uint32_t flags; // under lock
     // Bytes charged to the tenant and held here, live or not. Written under lock; read without it by whoever reports
     // (exact when the owner is quiet), relaxed: a figure, nobody decides on it outside the lock.
     std::atomic<std::int64_t> stock;
 };
 static_assert(sizeof(context) == 64);
 
-// The owner adds d. One read-modify-write instruction without lock prefix: atomic against signal handlers of this
-// thread, which is all that is needed, since nobody else writes.
-inline void net_add(std::atomic<net_word> &net, net_word d) {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#define ALLOT_NET_BY_ONE_INSTRUCTION
+#endif
+
+// The owner adds d. On x86-64 by one read-modify-write instruction without lock prefix: atomic against signal handlers of
+// this thread, which is all that is needed, since nobody else writes.
+inline void net_add(std::atomic<net_word> &net, net_word d) {
+#ifdef ALLOT_NET_BY_ONE_INSTRUCTION
     __asm__("addq %1, %0" : "+m"(net) : "er"(d) : "cc");
 #else
     net.fetch_add(d, std::memory_order_relaxed);
 #endif
 }
 
+// The two of the fast path: the addition and the look at a limit are one piece of assembly, so that no compiler loads the
+// limit before the addition, and because none folds an atomic load into a comparison. charge names a register because g++
+// otherwise copies the object's address twice to get it out of the way.
+
 // True: the object is covered. False: call context_charge_slow with the same d.
-inline bool context_charge(context &c, net_word d) {
-    net_add(c.net, d);
-    std::atomic_signal_fence(std::memory_order_seq_cst); // keeps the compiler from moving the load of hi up
+[[gnu::always_inline]] inline bool context_charge(context &c, net_word d) {
+#ifdef ALLOT_NET_BY_ONE_INSTRUCTION
+    net_word now;
+    bool is_covered;
+    __asm__ volatile("addq %[d], %[net]\n\tmovq %[net], %[now]\n\tcmpq %[hi], %[now]"
+                     : [net] "+m"(c.net), [now] "=&d"(now), "=@ccle"(is_covered)
+                     : [d] "er"(d), [hi] "m"(c.hi)
+                     : "memory");
+    return is_covered;
+#else
+    c.net.fetch_add(d, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     return c.net.load(std::memory_order_relaxed) <= c.hi.load(std::memory_order_relaxed);
+#endif
 }
 
 // True: nothing to do. False: call context_uncharge_slow.
-inline bool context_uncharge(context &c, net_word d) {
-    net_add(c.net, -d);
+[[gnu::always_inline]] inline bool context_uncharge(context &c, net_word d) {
+#ifdef ALLOT_NET_BY_ONE_INSTRUCTION
+    net_word now;
+    bool is_enough;
+    __asm__ volatile("subq %[d], %[net]\n\tmovq %[net], %[now]\n\tcmpq %[lo], %[now]"
+                     : [net] "+m"(c.net), [now] "=&r"(now), "=@ccge"(is_enough)
+                     : [d] "er"(d), [lo] "m"(c.lo)
+                     : "memory");
+    return is_enough;
+#else
+    c.net.fetch_sub(d, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     return c.net.load(std::memory_order_relaxed) >= c.lo.load(std::memory_order_relaxed);
+#endif
 }
 
 } // namespace allot
