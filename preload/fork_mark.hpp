@@ -26,6 +26,8 @@ public:
         if (mark && mark->load(std::memory_order_acquire) == valid) return fork_answer::same_process;
         return ask_slow();
     }
+    // The caller cannot repair now; whoever asks next is told again.
+    void not_repaired() { mark_.load(std::memory_order_relaxed)->store(0, std::memory_order_release); }
     void repaired() { mark_.load(std::memory_order_relaxed)->store(valid, std::memory_order_release); }
 
 private:

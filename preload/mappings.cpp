@@ -1,12 +1,10 @@
 #include "preload/mappings.hpp"
 
-#include "accounting/accounting.hpp"
 #include "accounting/base/os.hpp"
-#include "preload/fork_mark.hpp"
-#include "preload/handler_safe_lock.hpp"
+#include "preload/mapping_books.hpp"
 #include "preload/mapping_owner.hpp"
-#include "preload/range_map.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -17,56 +15,6 @@ extern "C" [[gnu::weak]] void *__curbrk; // libc's own idea of the end of the he
 namespace allot {
 
 namespace {
-
-constexpr std::uint32_t nobody = 0;
-
-struct mapping_books {
-    fork_mark mark;
-    handler_safe_lock lock;
-    range_map ranges{
-        {[](std::uint32_t owner) { obj_cgroup_grab(owner); }, [](std::uint32_t owner) { obj_cgroup_put(owner); }}};
-    // Statistics: written under the lock, read by anyone; relaxed, since nobody decides on them.
-    std::atomic<std::uint64_t> passed_through{0};
-};
-constinit mapping_books books;
-
-void repair_after_fork() {
-    if (books.lock.held()) // another thread of the parent was in the middle of a change
-        books.ranges.forget_all();
-    else
-        books.ranges.disown_all();
-    books.lock.reset();
-}
-
-// The right to read and change the books; false in a signal handler that has interrupted a change.
-class opened_books {
-public:
-    opened_books() {
-        const fork_answer answer = books.mark.ask();
-        if (answer == fork_answer::new_process && !books.lock.held_by_me()) {
-            repair_after_fork();
-            books.mark.repaired();
-        }
-        open_ = answer != fork_answer::ask_later && books.lock.enter();
-        if (!open_) books.passed_through.fetch_add(1, std::memory_order_relaxed);
-    }
-    ~opened_books() {
-        if (open_) books.lock.leave();
-    }
-    opened_books(const opened_books &) = delete;
-    opened_books &operator=(const opened_books &) = delete;
-    explicit operator bool() const { return open_; }
-
-private:
-    bool open_;
-};
-
-struct interval {
-    std::uintptr_t start;
-    std::uintptr_t end;
-    std::uint64_t bytes() const { return end - start; }
-    bool overlaps(const interval &other) const { return start < other.end && other.start < end; }
-};
 
 std::uintptr_t os_page_bytes() {
     static constinit std::atomic<std::uintptr_t> cached{0}; // each thread that finds 0 writes the same value
@@ -108,81 +56,6 @@ void *pointer_result(long result) {
 }
 int int_result(long result) { return is_error(result) ? fail(static_cast<int>(-result)) : static_cast<int>(result); }
 
-bool charge(std::uint32_t owner, std::uint64_t bytes) {
-    return owner == nobody || bytes == 0 || charge_bytes(owner, bytes, charge_kind::external);
-}
-void uncharge(std::uint32_t owner, std::uint64_t bytes) {
-    if (owner != nobody && bytes != 0) uncharge_bytes(owner, bytes, charge_kind::external);
-}
-
-std::uint64_t bytes_of(range_map::node *ranges, std::uint32_t owner) {
-    std::uint64_t sum = 0;
-    range_map::for_each(ranges, [&](const range_map::node &n) { sum += n.owner == owner ? n.end - n.start : 0; });
-    return sum;
-}
-std::uint64_t bytes_of(range_map::node *ranges, range_state state) {
-    std::uint64_t sum = 0;
-    range_map::for_each(ranges, [&](const range_map::node &n) { sum += n.state == state ? n.end - n.start : 0; });
-    return sum;
-}
-
-// Ranges that have left the books for the time of a system call. Nobody else can name them meanwhile, unless the program
-// races with itself; the books are not locked during the call, which may take long.
-struct taken_ranges {
-    interval where{0, 0};
-    range_map::node *ranges = nullptr;
-};
-
-// False: no memory for the books, or passed through; then nothing was taken.
-enum class take_result { taken, no_memory, pass_through };
-take_result take(const interval &where, taken_ranges &out, std::size_t spare_nodes = 1) {
-    opened_books open;
-    if (!open) return take_result::pass_through;
-    if (!books.ranges.reserve(2 + spare_nodes)) return take_result::no_memory;
-    out = {where, books.ranges.cut(where.start, where.end)};
-    return take_result::taken;
-}
-
-// These ranges are gone. What they had been charged is given back, but for one owner's part, which pays for what has
-// come in their place.
-void settle(range_map::node *ranges, std::uint32_t kept_owner = nobody) {
-    range_map::for_each(ranges, [&](const range_map::node &n) {
-        if (n.owner != kept_owner) uncharge(n.owner, n.end - n.start);
-    });
-}
-void settle_and_drop(range_map::node *ranges, std::uint32_t kept_owner = nobody) {
-    if (!ranges) return;
-    settle(ranges, kept_owner);
-    opened_books open;
-    if (open) books.ranges.drop(ranges);
-}
-
-// The kernel has just said that this interval is new: what the books still hold there was unmapped behind our back.
-void evict_locked(const interval &where) {
-    range_map::node *stale = books.ranges.cut(where.start, where.end);
-    settle(stale);
-    books.ranges.drop(stale);
-}
-
-void put_back(const taken_ranges &taken) {
-    if (!taken.ranges) return;
-    opened_books open;
-    if (!open) return;
-    if (!books.ranges.reserve(2)) return; // cannot be: taking them has left two
-    evict_locked(taken.where);
-    books.ranges.paste(taken.ranges, taken.where.start, taken.where.end);
-    books.ranges.tidy(taken.where.start, taken.where.end);
-}
-
-// False: it could not be booked, and nothing was.
-bool book(const interval &where, std::uint32_t owner, range_state state) {
-    opened_books open;
-    if (!open || !books.ranges.reserve(3)) return false;
-    evict_locked(where);
-    books.ranges.insert({where.start, where.end, owner, state});
-    return true;
-}
-
 bool is_countable(int flags) {
     // Types beside MAP_PRIVATE are all shared ones. A file's private copy is not counted: only its touched pages are memory.
     return (flags & MAP_ANONYMOUS) && (flags & MAP_TYPE) == MAP_PRIVATE;
@@ -204,30 +77,30 @@ void *mapped_mmap(void *address, std::size_t length, int protection, int flags, 
 
     taken_ranges old;
     if (replaces) {
-        const take_result result = take(where, old);
+        const take_result result = books_take(where, old);
         if (result == take_result::no_memory) return fail_pointer(ENOMEM);
-        if (result == take_result::pass_through)
+        if (result == take_result::pass)
             return pointer_result(raw_mmap(address, length, protection, flags, fd, offset));
     }
     const bool writable = protection & PROT_WRITE;
     const std::uint32_t owner = countable && writable ? mapping_owner() : nobody;
-    const std::uint64_t paid = owner != nobody ? bytes_of(old.ranges, owner) : 0;
+    const std::uint64_t paid = owner != nobody ? old.bytes_of(owner) : 0;
     const std::uint64_t due = where.bytes() - paid;
-    if (!charge(owner, due)) {
-        put_back(old);
+    if (!mapping_charge(owner, due)) {
+        books_put_back(old);
         return fail_pointer(ENOMEM);
     }
     const long result = raw_mmap(address, length, protection, flags, fd, offset);
     if (is_error(result)) {
-        uncharge(owner, due);
-        put_back(old);
+        mapping_uncharge(owner, due);
+        books_put_back(old);
         return pointer_result(result);
     }
     const auto start = static_cast<std::uintptr_t>(result);
     if (countable &&
-        !book({start, start + where.bytes()}, owner, writable ? range_state::writable : range_state::reserved))
-        uncharge(owner, where.bytes());
-    settle_and_drop(old.ranges, owner);
+        !books_enter({start, start + where.bytes()}, owner, writable ? range_state::writable : range_state::reserved))
+        mapping_uncharge(owner, where.bytes());
+    books_settle(old, owner);
     return pointer_result(result);
 }
 
@@ -236,13 +109,13 @@ int mapped_munmap(void *address, std::size_t length) {
     interval where;
     if (!make_interval(address, length, os_page_bytes(), where)) return int_result(unmap());
     taken_ranges old;
-    const take_result taken = take(where, old);
+    const take_result taken = books_take(where, old);
     if (taken == take_result::no_memory) return fail(ENOMEM);
     const long result = unmap();
     if (is_error(result))
-        put_back(old);
+        books_put_back(old);
     else
-        settle_and_drop(old.ranges);
+        books_settle(old);
     return int_result(result);
 }
 
@@ -261,26 +134,23 @@ int protect(void *address, std::size_t length, int protection, int key) {
     if (!(protection & PROT_WRITE) || !make_interval(address, length, os_page_bytes(), where))
         return int_result(call());
     taken_ranges taken;
-    const take_result result = take(where, taken);
+    const take_result result = books_take(where, taken);
     if (result == take_result::no_memory) return fail(ENOMEM);
-    if (result == take_result::pass_through || !taken.ranges) return int_result(call());
+    if (result == take_result::pass || !taken.ranges) return int_result(call());
 
-    const std::uint64_t due = bytes_of(taken.ranges, range_state::reserved);
+    const std::uint64_t due = taken.bytes_of(range_state::reserved);
     const std::uint32_t owner = due ? mapping_owner() : nobody;
-    if (!charge(owner, due)) {
-        put_back(taken);
+    if (!mapping_charge(owner, due)) {
+        books_put_back(taken);
         return fail(ENOMEM);
     }
     const long answer = call();
     if (is_error(answer)) {
-        uncharge(owner, due);
+        mapping_uncharge(owner, due);
     } else if (due) {
-        opened_books open; // owners' references are counted under the lock; open, since taking them succeeded
-        range_map::for_each(taken.ranges, [&](range_map::node &n) {
-            if (n.state == range_state::reserved) books.ranges.assign(n, owner, range_state::writable);
-        });
+        books_make_writable(taken, owner);
     }
-    put_back(taken);
+    books_put_back(taken);
     return int_result(answer);
 }
 
@@ -317,43 +187,43 @@ struct remapping {
             state = n.state;
         });
         if (known && state == range_state::writable) due = growth();
-        if (keeps_old) due += bytes_of(moving.ranges, range_state::writable);
+        if (keeps_old) due += moving.bytes_of(range_state::writable);
         owner = due ? mapping_owner() : nobody;
     }
 
     void give_up() {
-        uncharge(owner, due);
-        put_back(moving);
-        put_back(victim);
+        mapping_uncharge(owner, due);
+        books_put_back(moving);
+        books_put_back(victim);
     }
 
     // The kernel has answered with the new address.
     void enter(std::uintptr_t start) {
-        settle_and_drop(victim.ranges);
+        books_settle(victim);
         to = {start, start + to.bytes()};
         if (to.bytes() < from.bytes()) drop_tail();
         if (start != from.start) move();
-        put_back(moving);
+        books_put_back(moving);
         const interval grown{to.start + from.bytes(), to.end};
-        if (growth() && known && !book(grown, state == range_state::writable ? owner : nobody, state))
-            uncharge(state == range_state::writable ? owner : nobody, grown.bytes());
+        if (growth() && known && !books_enter(grown, state == range_state::writable ? owner : nobody, state))
+            mapping_uncharge(state == range_state::writable ? owner : nobody, grown.bytes());
     }
 
 private:
     void drop_tail() {
-        put_back(moving);
+        books_put_back(moving);
         taken_ranges tail;
-        if (take({from.start + to.bytes(), from.end}, tail) == take_result::taken) settle_and_drop(tail.ranges);
+        if (books_take({from.start + to.bytes(), from.end}, tail) == take_result::taken) books_settle(tail);
         moving = {};
-        (void)take({from.start, from.start + to.bytes()}, moving);
+        (void)books_take({from.start, from.start + to.bytes()}, moving);
     }
     void move() {
         const auto distance = static_cast<std::intptr_t>(to.start - from.start);
         if (keeps_old)
             range_map::for_each(moving.ranges, [&](const range_map::node &n) {
                 const bool writable = n.state == range_state::writable;
-                if (!book({n.start, n.end}, writable ? owner : nobody, n.state) && writable)
-                    uncharge(owner, n.end - n.start);
+                if (!books_enter({n.start, n.end}, writable ? owner : nobody, n.state) && writable)
+                    mapping_uncharge(owner, n.end - n.start);
             });
         range_map::shift(moving.ranges, distance);
         moving.where = {moving.where.start + static_cast<std::uintptr_t>(distance),
@@ -376,15 +246,15 @@ void *mapped_mremap(void *old_address, std::size_t old_length, std::size_t new_l
         (change.fixed && change.from.overlaps(change.to)))
         return pointer_result(call());
 
-    const take_result result = take(change.from, change.moving, 3);
+    const take_result result = books_take(change.from, change.moving);
     if (result == take_result::no_memory) return fail_pointer(ENOMEM);
-    if (result == take_result::pass_through) return pointer_result(call());
-    if (change.fixed && take(change.to, change.victim) == take_result::no_memory) {
-        put_back(change.moving);
+    if (result == take_result::pass) return pointer_result(call());
+    if (change.fixed && books_take(change.to, change.victim) == take_result::no_memory) {
+        books_put_back(change.moving);
         return fail_pointer(ENOMEM);
     }
     change.decide();
-    if (!charge(change.owner, change.due)) {
+    if (!mapping_charge(change.owner, change.due)) {
         change.due = 0;
         change.give_up();
         return fail_pointer(ENOMEM);
@@ -416,18 +286,18 @@ std::uintptr_t move_break(std::uintptr_t current, std::uintptr_t end) {
     const interval shrunk{page_ceil(end), page_ceil(current)};
     if (grown.start < grown.end) {
         const std::uint32_t owner = mapping_owner();
-        if (!charge(owner, grown.bytes())) return current;
+        if (!mapping_charge(owner, grown.bytes())) return current;
         const std::uintptr_t now = raw_brk(end);
-        if (now != end || !book(grown, owner, range_state::writable)) uncharge(owner, grown.bytes());
+        if (now != end || !books_enter(grown, owner, range_state::writable)) mapping_uncharge(owner, grown.bytes());
         return now;
     }
     taken_ranges old;
-    if (shrunk.start < shrunk.end && take(shrunk, old) == take_result::no_memory) return current;
+    if (shrunk.start < shrunk.end && books_take(shrunk, old) == take_result::no_memory) return current;
     const std::uintptr_t now = raw_brk(end);
     if (now != end)
-        put_back(old);
+        books_put_back(old);
     else
-        settle_and_drop(old.ranges);
+        books_settle(old);
     return now;
 }
 
@@ -449,17 +319,6 @@ void *mapped_sbrk(std::intptr_t increment) {
     const bool wraps = increment > 0 ? wanted < current : wanted > current;
     if (wraps) return fail_pointer(ENOMEM);
     return mapped_brk(reinterpret_cast<void *>(wanted)) == 0 ? reinterpret_cast<void *>(current) : fail_pointer(ENOMEM);
-}
-
-mapping_statistics mapping_statistics_get() {
-    mapping_statistics sum{0, 0, books.passed_through.load(std::memory_order_relaxed)};
-    opened_books open;
-    if (!open) return sum;
-    books.ranges.for_each([&](const range_map::node &n) {
-        if (n.state != range_state::writable) return;
-        (n.owner == nobody ? sum.uncounted_bytes : sum.charged_bytes) += n.end - n.start;
-    });
-    return sum;
 }
 
 } // namespace allot

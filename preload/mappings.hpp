@@ -33,11 +33,4 @@ int mapped_pkey_mprotect(void *address, std::size_t length, int protection, int 
 int mapped_brk(void *end);
 void *mapped_sbrk(std::intptr_t increment);
 
-struct mapping_statistics {
-    std::uint64_t charged_bytes;   // booked to a tenant by this process
-    std::uint64_t uncounted_bytes; // writable, booked to nobody: `account heap`, or inherited by fork
-    std::uint64_t passed_through;  // calls that could not be booked, see Threads
-};
-mapping_statistics mapping_statistics_get();
-
 } // namespace allot

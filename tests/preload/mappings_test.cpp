@@ -4,6 +4,7 @@
 #include "preload/mappings.hpp"
 
 #include "accounting/accounting.hpp"
+#include "preload/mapping_books.hpp"
 #include "preload/mapping_owner.hpp"
 
 #include <boost/test/unit_test.hpp>
