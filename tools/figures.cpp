@@ -41,7 +41,7 @@ const char *word_of(image_state state) {
     switch (state) {
     case image_state::running: return "running";
     case image_state::exited: return "exited";
-    case image_state::died: return "died";
+    case image_state::ended: return "ended";
     case image_state::unknown: break;
     }
     return "unknown";

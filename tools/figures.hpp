@@ -26,9 +26,9 @@ struct tenant_figures {
     std::array<std::uint64_t, allot_nr_stats> stats{};
 };
 
-// running: it outlived the reading; exited: through exit(); died: by a signal, _exit or exec; unknown: of another pid
-// namespace.
-enum class image_state { running, exited, died, unknown };
+// running: it outlived the reading; exited: through exit(); ended: otherwise, by _exit, exec or a signal, which do not pass
+// by anybody who could note it; unknown: of another pid namespace.
+enum class image_state { running, exited, ended, unknown };
 
 // A program image is one process between two execs: what it was charged goes with it.
 struct image_figures {
@@ -53,7 +53,7 @@ struct run_figures {
 // The order of a tree: a parent before its children, and these before its next sibling.
 [[nodiscard]] bool comes_before(const std::string &a, const std::string &b);
 
-// "running", "exited", "died", "unknown"
+// "running", "exited", "ended", "unknown"
 [[nodiscard]] const char *word_of(image_state);
 
 } // namespace allot

@@ -57,8 +57,9 @@ std::string program_of_env(const std::string &argument) {
     return {};
 }
 
-// What a program prints to standard output, with nothing preloaded into it.
-std::string output_of(const std::vector<std::string> &command) {
+// What the loader says of a program, with nothing preloaded into it. Asked to list, it goes on past a missing library,
+// which its --list does not.
+std::string loader_output(const std::vector<std::string> &command) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return {};
     const pid_t child = fork();
@@ -68,6 +69,7 @@ std::string output_of(const std::vector<std::string> &command) {
         dup2(ends[1], STDOUT_FILENO);
         dup2(null, STDERR_FILENO);
         unsetenv("LD_PRELOAD");
+        setenv("LD_TRACE_LOADED_OBJECTS", "1", 1); // the loader lists what it would load, and ends
         std::vector<char *> argv;
         for (const std::string &word : command) argv.push_back(const_cast<char *>(word.c_str()));
         argv.push_back(nullptr);
@@ -87,7 +89,7 @@ std::string output_of(const std::vector<std::string> &command) {
 // Libraries the loader does not find: "libx.so.1 => not found". Only glibc's own loader is ever asked.
 std::vector<std::string> missing_libraries(const std::string &program, const std::string &loader) {
     std::vector<std::string> missing;
-    std::istringstream lines(output_of({loader, "--list", program}));
+    std::istringstream lines(loader_output({loader, program}));
     for (std::string line; std::getline(lines, line);)
         if (line.find("=> not found") != std::string::npos) {
             const std::size_t start = line.find_first_not_of(" \t");

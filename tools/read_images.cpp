@@ -13,7 +13,7 @@ image_state state_of(process_end end) {
     switch (end) {
     case process_end::running: return image_state::running;
     case process_end::exited: return image_state::exited;
-    case process_end::died: return image_state::died;
+    case process_end::died: return image_state::ended;
     case process_end::unknown: break;
     }
     return image_state::unknown;

@@ -15,9 +15,11 @@ std::string rounded(std::uint64_t bytes) {
     return format_bytes_rounded(bytes, out);
 }
 
-std::string exact(std::uint64_t bytes) {
+// A limit as it was given where that is short; a percentage of RAM, say, is not.
+std::string limit(std::uint64_t bytes) {
+    constexpr std::size_t column = 9;
     char out[size_text_bytes];
-    return format_bytes_exact(bytes, out);
+    return std::strlen(format_bytes_exact(bytes, out)) <= column - 1 ? out : rounded(bytes);
 }
 
 std::string ending(const run_figures &run) {
@@ -36,6 +38,10 @@ std::string indented_name(const std::string &path) {
     return std::string(2 + 2 * static_cast<std::size_t>(depth), ' ') + name;
 }
 
+std::string headline(const image_figures &image) {
+    return fmt::format("{} ({}, {})", image.program, image.pid, word_of(image.state));
+}
+
 } // namespace
 
 std::string render_text(const run_figures &run) {
@@ -45,16 +51,19 @@ std::string render_text(const run_figures &run) {
 
     std::size_t width = 0;
     for (const image_figures &image : run.images) {
-        width = std::max(width, fmt::format("{} ({}, {})", image.program, image.pid, word_of(image.state)).size());
+        width = std::max(width, headline(image).size());
         for (const tenant_figures &tenant : image.tenants) width = std::max(width, indented_name(tenant.path).size());
     }
     out += fmt::format("{:<{}} {:>9} {:>9} {:>9} {:>9}\n", "tenant", width, "current", "peak", "max", "refused");
     for (const image_figures &image : run.images) {
-        out += fmt::format("{} ({}, {})\n", image.program, image.pid, word_of(image.state));
-        if (!image.problem.empty()) out += fmt::format("  not read: {}\n", image.problem);
+        if (!image.problem.empty()) {
+            out += fmt::format("a process whose books could not be read: {}\n", image.problem);
+            continue;
+        }
+        out += headline(image) + "\n";
         for (const tenant_figures &t : image.tenants)
             out += fmt::format("{:<{}} {:>9} {:>9} {:>9} {:>9}\n", indented_name(t.path), width, rounded(t.current),
-                               rounded(t.peak), exact(t.max), t.events[allot_event_oom]);
+                               rounded(t.peak), limit(t.max), t.events[allot_event_oom]);
     }
     return out;
 }

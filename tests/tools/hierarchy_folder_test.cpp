@@ -1,0 +1,96 @@
+#define BOOST_TEST_MODULE hierarchy_folder
+#include <boost/test/unit_test.hpp>
+
+#include "tools/errors.hpp"
+#include "tools/hierarchy_folder.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace allot;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct scratch {
+    fs::path folder;
+    std::string dir;
+    scratch() {
+        std::string name = fs::temp_directory_path() / "allot-folder-XXXXXX";
+        folder = mkdtemp(name.data());
+        dir = folder / "dir";
+    }
+    ~scratch() { fs::remove_all(folder); }
+};
+
+unsigned mode_of(const fs::path &path) {
+    struct stat st {};
+    stat(path.c_str(), &st);
+    return st.st_mode & 0777;
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(the_folder_is_made_for_this_user_alone_and_removed_with_what_is_in_it, scratch) {
+    umask(022);
+    {
+        const hierarchy_folder h(dir, "");
+        BOOST_TEST(h.name() == "run-" + std::to_string(getpid()));
+        BOOST_TEST(mode_of(dir) == 0700U);
+        BOOST_TEST(mode_of(dir + "/" + h.name()) == 0700U);
+        std::ofstream(dir + "/" + h.name() + "/1-2") << "x";
+    }
+    BOOST_TEST(fs::is_empty(dir));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_dir_that_others_could_write_to_is_refused, scratch) {
+    fs::create_directory(dir);
+    chmod(dir.c_str(), 0755);
+    BOOST_CHECK_THROW(hierarchy_folder(dir, "x"), failure);
+    fs::remove(dir);
+    fs::create_directory(folder / "real");
+    chmod((folder / "real").c_str(), 0700);
+    fs::create_symlink(folder / "real", dir);
+    BOOST_CHECK_THROW(hierarchy_folder(dir, "x"), failure);
+    fs::remove(dir);
+    std::ofstream(dir) << "a file";
+    BOOST_CHECK_THROW(hierarchy_folder(dir, "x"), failure);
+    BOOST_CHECK_THROW(hierarchy_folder("/nowhere/at/all", "x"), failure);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_name_in_use_is_refused_and_a_leftover_is_taken_over, scratch) {
+    {
+        const hierarchy_folder h(dir, "web");
+        BOOST_CHECK_THROW(hierarchy_folder(dir, "web"), failure);
+    }
+    fs::create_directory(dir + "/web"); // as a run leaves it that was ended by SIGKILL
+    std::ofstream(dir + "/web/old") << "x";
+    const hierarchy_folder h(dir, "web");
+    BOOST_TEST(h.files().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_second_run_of_one_process_gets_a_name_of_its_own, scratch) {
+    const hierarchy_folder one(dir, "");
+    const hierarchy_folder two(dir, "");
+    BOOST_TEST(one.name() != two.name());
+}
+
+BOOST_FIXTURE_TEST_CASE(files_are_listed_and_nothing_else_is, scratch) {
+    const hierarchy_folder h(dir, "x");
+    const std::string base = dir + "/x/";
+    std::ofstream(base + "1-1") << "x";
+    fs::create_directory(base + "2-1");
+    fs::create_symlink("/etc/passwd", base + "3-1");
+    BOOST_TEST_REQUIRE(h.files().size() == 1U);
+    BOOST_TEST(h.files()[0] == base + "1-1");
+}
+
+BOOST_AUTO_TEST_CASE(a_name_is_one_folder) {
+    for (const char *good : {"a", "run-1", "..."}) BOOST_TEST(is_hierarchy_name(good));
+    for (const char *bad : {"", ".", "..", "a/b", "/"}) BOOST_TEST(!is_hierarchy_name(bad));
+    BOOST_TEST(!is_hierarchy_name(std::string(64, 'a')));
+}

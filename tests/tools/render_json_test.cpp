@@ -1,0 +1,45 @@
+#define BOOST_TEST_MODULE render_json
+#include <boost/test/unit_test.hpp>
+
+#include "tests/tools/example_run.hpp"
+#include "tools/render_json.hpp"
+
+#include <algorithm>
+#include <string>
+
+using namespace allot;
+
+namespace {
+
+std::string quoted(std::string text) {
+    std::replace(text.begin(), text.end(), '\'', '"');
+    return text;
+}
+
+constexpr char no_events[] = "'events':{'low':0,'high':0,'max':0,'oom':0,'oom_kill':0,'oom_group_kill':0}";
+constexpr char no_stat[] = "'stat':{'slab':0,'objects':0,'stock':0,'external':0,'large':0}";
+
+} // namespace
+
+// The schema is promised: keys and their order may be added to, never changed.
+BOOST_AUTO_TEST_CASE(the_object_is_this) {
+    const std::string root = "{'path':'/','current':1024,'peak':67108864,'min':0,'low':0,'high':null,'max':67108864,"
+                             "'events':{'low':0,'high':0,'max':9,'oom':7,'oom_kill':0,'oom_group_kill':0},"
+                             "'stat':{'slab':1024,'objects':2,'stock':0,'external':0,'large':0}}";
+    const std::string web = "{'path':'/web','current':3,'peak':4,'min':7,'low':6,'high':5,'max':12999999999," +
+                            std::string(no_events) + "," + no_stat + "}";
+    const std::string other = "{'path':'/','current':0,'peak':4096,'min':0,'low':0,'high':null,'max':null," +
+                              std::string(no_events) + "," + no_stat + "}";
+    const std::string expected = "{'command':['sh','-c','work'],'status':137,'tenants':[" + root + "," + web +
+                                 "],'images':[" + "{'pid':4,'program':'sh','state':'ended','tenants':[" + root + "," +
+                                 web + "]}," + "{'pid':5,'program':'work','state':'exited','tenants':[" + other +
+                                 "]}," + "{'pid':0,'program':'','state':'unknown','problem':'torn','tenants':[]}]}\n";
+    BOOST_TEST(render_json(example_run()) == quoted(expected));
+}
+
+BOOST_AUTO_TEST_CASE(bytes_that_are_not_text_do_not_stop_the_report) {
+    run_figures run;
+    run.command = {"caf\xe9", "a\"b\n"};
+    BOOST_TEST(render_json(run) ==
+               quoted("{'command':['caf\xef\xbf\xbd','a\\'b\\n'],'status':0,'tenants':[],'images':[]}\n"));
+}

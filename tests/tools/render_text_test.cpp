@@ -1,0 +1,36 @@
+#define BOOST_TEST_MODULE render_text
+#include <boost/test/unit_test.hpp>
+
+#include "accounting/base/units.hpp"
+#include "tests/tools/example_run.hpp"
+#include "tools/render_text.hpp"
+
+#include <string>
+
+using namespace allot;
+
+BOOST_AUTO_TEST_CASE(the_report_is_this) {
+    BOOST_TEST(render_text(example_run()) == "allot: sh -c work was ended by signal 9 (SIGKILL)\n"
+                                             "tenant             current      peak       max   refused\n"
+                                             "sh (4, ended)\n"
+                                             "  /                   1.0K     64.0M       64M         7\n"
+                                             "    web                  3         4     12.1G         0\n"
+                                             "work (5, exited)\n"
+                                             "  /                      0      4.0K       max         0\n"
+                                             "a process whose books could not be read: torn\n");
+}
+
+BOOST_AUTO_TEST_CASE(without_an_image_it_says_where_to_look) {
+    run_figures run;
+    run.command = {"static-program", "-x"};
+    run.status = 3;
+    BOOST_TEST(render_text(run) ==
+               "allot: static-program -x exited with status 3\n"
+               "allot: no process was counted; allot doctor COMMAND says why a program cannot be\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_name_cannot_steer_the_terminal) {
+    run_figures run = example_run();
+    run.images[0].tenants[1].path = "/\x1b[2J";
+    BOOST_TEST(render_text(run).find('\x1b') == std::string::npos);
+}
