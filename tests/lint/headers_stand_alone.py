@@ -1,4 +1,4 @@
-"""Each header compiles alone, and included twice; C headers as C11 and as C++20.
+"""Each header compiles alone, and included twice; C headers as C11, and the public ones among them as C++20 too.
 
 Usage: headers_stand_alone.py CC -- CXX   (each may be several words)
 """
@@ -29,16 +29,18 @@ def main():
     for path in tracked(".h", ".hpp"):
         if str(path) in accepted:
             continue
-        internal = path.parts[0] in LIBRARIES and "include" not in path.parts
-        jobs.append((path, cxx20 + (["-fno-exceptions", "-fno-rtti"] if internal else [])))
+        public = "include" in path.parts
+        internal = path.parts[0] in LIBRARIES and not public
         if path.suffix == ".h":
-            jobs.append((path, c11))
+            jobs.append((path, "C", c11))
+        if path.suffix == ".hpp" or public:
+            jobs.append((path, "C++", cxx20 + (["-fno-exceptions", "-fno-rtti"] if internal else [])))
 
     findings = Findings()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for (path, command), said in zip(jobs, pool.map(lambda job: compile_twice(*job), jobs)):
+        for (path, language, _), said in zip(jobs, pool.map(lambda job: compile_twice(job[0], job[2]), jobs)):
             if said:
-                findings.add(path, 1, f"does not compile alone as {command[-1] if command[-1] != '-fno-rtti' else 'c++'}:\n{said}")
+                findings.add(path, 1, f"does not compile alone as {language}:\n{said}")
             if "#pragma once" not in text_of(path) and "#ifndef" not in text_of(path):
                 findings.add(path, 1, "has no #pragma once")
     findings.exit(len(jobs))

@@ -13,8 +13,8 @@ ANYWHERE = [
     (re.compile(r"/tmp/(wt|build|spec)\b"), "is a path of one machine"),
 ]
 IN_CODE = [
-    # The order of an atomic operation and clang's attribute have that name already.
-    (re.compile(r"\b(?!memory_order_release\b|release_capability\b|release_shared_capability\b)\w*release\w*\b", re.IGNORECASE),
+    # The order of an atomic operation and clang's attributes have that name already.
+    (re.compile(r"\b(?!memory_order_release\b|__atomic_release\b|release_capability\b|release_shared_capability\b)\w*release\w*\b", re.IGNORECASE),
      "is banned from names: say uncharge, free, put or drain"),
 ]
 IN_LIBRARIES = [

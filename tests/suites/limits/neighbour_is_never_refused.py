@@ -36,4 +36,7 @@ def work(way):
     way.check_report = lambda: None
 
 
+if len(sys.argv) < 4:
+    print("skipped: wants LIBRARY ALLOT PROGRAM")
+    sys.exit(77)
 limited.check(work)
