@@ -82,11 +82,15 @@ void rebuild_handles() {
 
 void make_region_own(const options &o) {
     if (the_region.fd == private_region) return; // copied by the fork already
-    int fd = create_region_file(o.dir, o.hierarchy);
+    line_writer path;
+    int fd = create_region_file(o.dir, o.hierarchy, path);
     int parents = the_region.fd;
     if (!region_make_own(fd < 0 ? private_region : fd)) {
         // Half of the file's space was there. Memory of its own can always be mapped over what is mapped already.
-        if (fd >= 0) os_close(fd);
+        if (fd >= 0) {
+            os_close(fd);
+            os_remove_file(path.c_str());
+        }
         if (!region_make_own(private_region)) {
             line_writer out;
             out.text("allot: the child of a fork cannot have tables of its own");

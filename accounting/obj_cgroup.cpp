@@ -25,11 +25,9 @@ void free_handle(obj_cgroup &o) {
 
 // True: these were the last.
 bool drop(obj_cgroup &o, std::uint32_t references) {
-    std::uint32_t before = o.references.fetch_sub(references, std::memory_order_release);
+    std::uint32_t before = o.references.fetch_sub(references, std::memory_order_acq_rel);
     ALLOT_ASSERT(before >= references && "references are put by who grabbed them");
-    if (before != references) return false;
-    std::atomic_thread_fence(std::memory_order_acquire);
-    return true;
+    return before == references;
 }
 
 } // namespace
@@ -101,8 +99,7 @@ std::uint32_t obj_cgroup_of(allot_tenant *handle) {
     if (tenant *t = record_of<tenant>(static_cast<std::uint32_t>(bits))) {
         if (t->generation.load(std::memory_order_acquire) == generation &&
             t->state.load(std::memory_order_relaxed) == tenant_state::living) {
-            std::uint32_t index = t->obj_cgroup.load(std::memory_order_relaxed);
-            std::atomic_thread_fence(std::memory_order_acquire);
+            std::uint32_t index = t->obj_cgroup.load(std::memory_order_acquire); // before the next load
             if (t->generation.load(std::memory_order_relaxed) == generation) return index;
         }
     }

@@ -1,7 +1,6 @@
 #include "accounting/processes.hpp"
 
 #include "accounting/base/os.hpp"
-#include "accounting/base/report.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -99,14 +98,14 @@ std::uint32_t process_register() {
     return index;
 }
 
-int create_region_file(const char *dir, const char *hierarchy) {
+int create_region_file(const char *dir, const char *hierarchy, line_writer &path) {
     if (dir[0] == '\0' || hierarchy[0] == '\0') return -EINVAL;
     line_writer folder;
     if (!os_make_directory(folder.text(dir).c_str()) || !os_make_directory(folder.text("/").text(hierarchy).c_str())) return -EACCES;
     std::uint64_t start_time = identity_of(os_pid()).start_time;
     constexpr std::uint64_t images_max = 10000; // of one process, by exec
     for (std::uint64_t image = 0; image < images_max; ++image) {
-        line_writer path;
+        path = {};
         path.text(folder.c_str()).text("/").number(os_pid()).text("-").number(start_time);
         if (image != 0) path.text(".").number(image);
         int fd = os_open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);

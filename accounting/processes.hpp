@@ -9,6 +9,7 @@
 // Cost: start reads two small files of /proc.
 #pragma once
 
+#include "accounting/base/report.hpp"
 #include "accounting/region.hpp"
 
 #include <atomic>
@@ -50,7 +51,7 @@ struct process_identity {
 [[nodiscard]] std::uint64_t pid_namespace();
 
 // A new file DIR/HIERARCHY/PID-STARTTIME for this process image, mode 0600, or a negative errno. A name that is taken by
-// an earlier image of the process gets a number.
-[[nodiscard]] int create_region_file(const char *dir, const char *hierarchy);
+// an earlier image of the process gets a number. `path` becomes its name, for whoever has to remove it.
+[[nodiscard]] int create_region_file(const char *dir, const char *hierarchy, line_writer &path);
 
 } // namespace allot

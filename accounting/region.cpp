@@ -47,8 +47,8 @@ bool map_piece(std::uint64_t offset, std::uint64_t bytes) {
            os_map_file(address, bytes, the_region.fd, offset, reserved ? over::anything : over::nothing);
 }
 
-bool place_header() {
-    if (far_is_possible) {
+bool place_header(region_view::placement first) {
+    if (far_is_possible && first == region_view::placement::far) {
         the_region.placed = region_view::placement::far;
         for (int attempt = 0; attempt < far_attempts; ++attempt) {
             the_region.base = far_start + (os_random() % far_gibibytes << 30);
@@ -115,10 +115,10 @@ void unmap_all() {
 
 } // namespace
 
-bool region_create(int fd) {
+bool region_create(int fd, region_view::placement first) {
     the_region.fd = fd;
     the_region.window_shift = 0;
-    if (!place_header()) {
+    if (!place_header(first)) {
         the_region.fd = private_region;
         return false;
     }

@@ -110,9 +110,9 @@ inline region_header &region() { return *reinterpret_cast<region_header *>(the_r
 inline bool region_is_mapped() { return the_region.placed != region_view::placement::none; }
 
 // Maps an empty region: private memory, or that of a new, empty, open file, whose descriptor it then owns. False:
-// nothing changed.
+// nothing changed. `first` is the placement that is tried first.
 inline constexpr int private_region = -1;
-[[nodiscard]] bool region_create(int fd);
+[[nodiscard]] bool region_create(int fd, region_view::placement first = region_view::placement::far);
 
 // In the only thread of the child of a fork, with a region of the parent's: makes it private, contents copied. Needed
 // where the parent's is a file; see processes.cpp. `fd` as above.

@@ -54,9 +54,13 @@ void create_tenants(const options &o) {
 // A hierarchy that cannot be written to is no reason to run without limits: then the books are private.
 bool create_region(const options &o) {
     if (o.hierarchy[0] != '\0' && o.dir[0] != '\0') {
-        int fd = create_region_file(o.dir, o.hierarchy);
+        line_writer path;
+        int fd = create_region_file(o.dir, o.hierarchy, path);
         if (fd >= 0 && region_create(fd)) return true;
-        if (fd >= 0) os_close(fd);
+        if (fd >= 0) {
+            os_close(fd);
+            os_remove_file(path.c_str());
+        }
         line_writer out;
         out.text("allot: the books of process ").number(os_pid()).text(" cannot be kept in ").text(o.dir).text("/");
         out.text(o.hierarchy).text("; they are private to it");

@@ -301,8 +301,7 @@ int tenant_destroy(allot_tenant *handle) {
 
 std::uint64_t current_exact(const tenant &t) {
     // Usage first: what is charged after it and then lies in a stock is not subtracted from a usage that lacks it.
-    std::uint64_t used = usage(t.counter);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    std::uint64_t used = usage_of(t.counter.word.load(std::memory_order_acquire));
     std::uint64_t stocks = 0;
     for (const tenant *at = &t; at != nullptr;) {
         for (context_record *c = record_of<context_record>(at->first_context); c != nullptr;

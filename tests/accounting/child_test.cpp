@@ -1,0 +1,107 @@
+#define BOOST_TEST_MODULE child
+#include <boost/test/unit_test.hpp>
+
+#include "accounting/child.hpp"
+
+#include "accounting/region_reader.hpp"
+#include "tests/support/dying.hpp"
+#include "tests/support/hierarchy.hpp"
+#include "tests/support/verified.hpp"
+
+#include <thread>
+#include <vector>
+
+using namespace allot;
+
+namespace {
+
+// In the child: what must hold there, as exit status.
+bool child_is_empty_and_works() {
+    accounting_child_start();
+    int error = 0;
+    allot_tenant *a = tenant_open("/case/a", error);
+    if (a == nullptr || verify().differences != 0 || tenant_current(tenant_root()) != 0) return false;
+    if (verified::get(a, "memory.max") != "1048576\n" || verified::keyed(a, "memory.events", "oom") != 0) return false;
+    context *c = context_open(obj_cgroup_of(a));
+    int fits = 0;
+    while (charge(c, 65536)) ++fits;
+    return fits == 16 && verify().differences == 0 && tenant_create_path("/case/of-the-child") != nullptr;
+}
+
+} // namespace
+
+// First: here this process has not started accounting itself.
+BOOST_AUTO_TEST_CASE(a_child_has_a_file_of_its_own_and_writes_nothing_into_its_parents) {
+    hierarchy h;
+    int status = h.run([] {
+        if (!accounting_start()) _exit(2);
+        context *c = context_open(obj_cgroup_of(tenant_root()));
+        for (int i = 0; i < 10; ++i) (void)charge(c, 4096);
+        pid_t child = fork();
+        if (child == 0) {
+            accounting_child_start();
+            context *own = context_open(obj_cgroup_of(tenant_root()));
+            (void)charge(own, 1024);
+            kill(getpid(), SIGKILL);
+        }
+        waitpid(child, nullptr, 0);
+        bool whole = tenant_current(tenant_root()) == 40960 && verify().differences == 0;
+        accounting_finish();
+        _exit(whole ? 0 : 1);
+    });
+    BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    BOOST_TEST_REQUIRE(h.files().size() == 2u);
+    for (const std::string &file : h.files()) {
+        region_reader reader;
+        BOOST_TEST_REQUIRE((reader.open(file.c_str()) == region_error::none));
+        bool is_parent = reader.process().pid == static_cast<std::uint32_t>(h.pid());
+        BOOST_TEST((reader.process().end == (is_parent ? process_end::exited : process_end::died)));
+        tenant_view root;
+        BOOST_TEST_REQUIRE(reader.tenant_at(root_index, root));
+        BOOST_TEST(root.current == (is_parent ? 40960u : 1024u));
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(the_child_has_the_limits_and_none_of_the_charges, verified) {
+    allot_tenant *a = make("/case/a", "1M");
+    context *c = context_open(obj_cgroup_of(a));
+    for (int i = 0; i < 10; ++i) BOOST_TEST_REQUIRE(charge(c, 65536));
+    BOOST_TEST(!charge(c, 1 << 20));
+    death d = death_of([] { _exit(child_is_empty_and_works() ? 0 : 1); });
+    BOOST_TEST((d.signal == 0 && d.status == 0), d.message);
+    BOOST_TEST(number(a, "memory.current") == 10u * 65536);
+    int error = 0;
+    BOOST_TEST((tenant_open("/case/of-the-child", error) == nullptr));
+    for (int i = 0; i < 10; ++i) uncharge(c, 65536);
+    context_close(c);
+}
+
+// Other threads may be anywhere: amid a slow path, a drain, a creation, with locks held.
+BOOST_FIXTURE_TEST_CASE(a_fork_amid_other_threads_operations_leaves_the_child_sound, verified) {
+    make("/case/a", "1M");
+    std::atomic<bool> done{false};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t)
+        threads.emplace_back([&, t] {
+            int error = 0;
+            std::string name = "t" + std::to_string(t);
+            while (!done) {
+                allot_tenant *own = tenant_create(tenant_open("/case/a", error), name.c_str(), error);
+                context *c = context_open(obj_cgroup_of(own));
+                int live = 0;
+                for (int i = 0; i < 50; ++i) live += charge(c, 65536) ? 1 : 0;
+                (void)tenant_destroy(own); // they are /case/a's now
+                while (live-- > 0) uncharge(c, 65536);
+                context_close(c);
+            }
+        });
+    for (int i = 0; i < 100; ++i) {
+        death d = death_of([] {
+            alarm(10);
+            _exit(child_is_empty_and_works() ? 0 : 1);
+        });
+        BOOST_TEST_REQUIRE((d.signal == 0 && d.status == 0), d.message);
+    }
+    done = true;
+    for (std::thread &t : threads) t.join();
+}

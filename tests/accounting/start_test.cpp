@@ -1,0 +1,98 @@
+#define BOOST_TEST_MODULE start
+#include <boost/test/unit_test.hpp>
+
+#include "accounting/region_reader.hpp"
+#include "tests/support/dying.hpp"
+#include "tests/support/hierarchy.hpp"
+#include "tests/support/verified.hpp"
+
+#include <sys/resource.h>
+
+#include <thread>
+#include <vector>
+
+using namespace allot;
+
+// Each case starts in a child of its own, since a process starts once.
+
+BOOST_AUTO_TEST_CASE(the_settings_make_the_tenant_its_parents_and_its_limits) {
+    death d = death_of([] {
+        setenv("ALLOT_TENANT", "/web/api", 1);
+        setenv("ALLOT_MEMORY_MAX", "10M", 1);
+        setenv("ALLOT_MEMORY_LOW", "1M", 1);
+        setenv("ALLOT_OOM", "abort", 1);
+        setenv("ALLOT_TREE", "/web memory.max=64M;/other", 1);
+        int error = 0;
+        bool right = accounting_start() && tenant_default() == tenant_open("/web/api", error) &&
+                     verified::get(tenant_default(), "memory.max") == "10485760\n" &&
+                     verified::get(tenant_default(), "memory.low") == "1048576\n" &&
+                     verified::get(tenant_default(), "memory.oom.policy") == "abort\n" &&
+                     verified::get(tenant_open("/web", error), "memory.max") == "67108864\n" &&
+                     tenant_open("/other", error) != nullptr && verify().differences == 0;
+        _exit(right ? 0 : 1);
+    });
+    BOOST_TEST((d.signal == 0 && d.status == 0), d.message);
+    BOOST_TEST(d.message == "");
+}
+
+BOOST_AUTO_TEST_CASE(threads_may_race_to_be_the_first) {
+    death d = death_of([] {
+        std::atomic<int> started{0};
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 8; ++t)
+            threads.emplace_back([&] {
+                if (accounting_start() && tenant_root() != nullptr && context_open(obj_cgroup_of(tenant_root())) != nullptr) started++;
+            });
+        for (std::thread &t : threads) t.join();
+        _exit(started == 8 && verify().differences == 0 ? 0 : 1);
+    });
+    BOOST_TEST((d.signal == 0 && d.status == 0), d.message);
+}
+
+BOOST_AUTO_TEST_CASE(a_hierarchy_that_cannot_be_written_leaves_private_books_and_one_warning) {
+    death d = death_of([] {
+        setenv("ALLOT_DIR", "/proc/nowhere", 1);
+        setenv("ALLOT_HIERARCHY", "h", 1);
+        setenv("ALLOT_MEMORY_MAX", "1M", 1);
+        if (!accounting_start()) _exit(1);
+        context *c = context_open(obj_cgroup_of(tenant_default()));
+        _exit(charge(c, 1 << 20) && !charge(c, 16) ? 0 : 1);
+    });
+    BOOST_TEST((d.signal == 0 && d.status == 0), d.message);
+    BOOST_TEST(d.message.find("they are private to it\n") != std::string::npos, d.message);
+}
+
+BOOST_AUTO_TEST_CASE(a_limit_on_file_sizes_does_not_kill_and_leaves_no_file) {
+    hierarchy h;
+    int status = h.run([] {
+        rlimit small{100000, 100000};
+        setrlimit(RLIMIT_FSIZE, &small);
+        close(2); // the warning is the case above
+        if (!accounting_start()) _exit(1);
+        context *c = context_open(obj_cgroup_of(tenant_default()));
+        _exit(charge(c, 4096) && verify().differences == 0 ? 0 : 1);
+    });
+    BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    BOOST_TEST(h.files().empty());
+}
+
+BOOST_AUTO_TEST_CASE(an_excluded_program_is_not_counted) {
+    death d = death_of([] {
+        setenv("ALLOT_EXCLUDE", "start_test", 1);
+        _exit(accounting_start() ? 1 : 0);
+    });
+    BOOST_TEST((d.signal == 0 && d.status == 0), d.message);
+}
+
+BOOST_AUTO_TEST_CASE(an_address_space_of_64_MiB_suffices) {
+    if (the_region.placed == region_view::placement::reserved) return; // a sanitizer needs more itself
+    death d = death_of([] {
+        rlimit small{64u << 20, 64u << 20};
+        setrlimit(RLIMIT_AS, &small);
+        if (!accounting_start()) _exit(1);
+        for (int i = 0; i < 5000; ++i)
+            if (tenant_create_path(("/t" + std::to_string(i)).c_str()) == nullptr) _exit(2);
+        _exit(0);
+    });
+    BOOST_TEST((d.signal == 0 && d.status == 0), d.message);
+}
