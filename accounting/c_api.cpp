@@ -41,7 +41,9 @@ allot_tenant *allot_tenant_open(const char *path) {
     return with_errno(accounting_start() ? tenant_open(path, error) : nullptr, error);
 }
 
-int allot_tenant_destroy(allot_tenant *tenant) { return accounting_start() ? tenant_destroy(or_root(tenant)) : -ENOMEM; }
+int allot_tenant_destroy(allot_tenant *tenant) {
+    return accounting_start() ? tenant_destroy(or_root(tenant)) : -ENOMEM;
+}
 
 int allot_tenant_set(allot_tenant *tenant, const char *file, const char *value) {
     if (file == nullptr || value == nullptr) return -EINVAL;

@@ -35,15 +35,19 @@ void empty(tenant &t) {
     c.nr_contexts.store(0, std::memory_order_relaxed);
     for (auto *part : {&c.min_usage, &c.low_usage, &c.children_min_usage, &c.children_low_usage})
         part->store(0, std::memory_order_relaxed);
-    for (auto *line : {&t.large, &t.external, &t.settled_bytes, &t.settled_objects}) line->store(0, std::memory_order_relaxed);
+    for (auto *line : {&t.large, &t.external, &t.settled_bytes, &t.settled_objects})
+        line->store(0, std::memory_order_relaxed);
     for (std::uint32_t e = 0; e < events_capacity; ++e) {
         t.events[e].store(0, std::memory_order_relaxed);
         t.events_local[e].store(0, std::memory_order_relaxed);
     }
-    t.first_child = t.next_sibling = t.previous_sibling = t.first_context = t.first_handle = t.hash_next = t.nr_children = 0;
+    t.first_child = t.next_sibling = t.previous_sibling = t.first_context = t.first_handle = t.hash_next =
+        t.nr_children = 0;
 }
 
-bool is_living(const tenant *t) { return t != nullptr && t->state.load(std::memory_order_relaxed) == tenant_state::living; }
+bool is_living(const tenant *t) {
+    return t != nullptr && t->state.load(std::memory_order_relaxed) == tenant_state::living;
+}
 
 void rebuild_tenants() {
     for (std::uint32_t index = 1; index < record_count<tenant>(); ++index) empty(record_at<tenant>(index));
@@ -63,7 +67,8 @@ void rebuild_handles() {
     for (std::uint32_t index = 1; index < record_count<context_record>(); ++index) {
         context_record &c = record_at<context_record>(index);
         if ((c.hot.flags & context_in_use) != 0)
-            if (obj_cgroup *o = record_of<obj_cgroup>(c.hot.obj_cgroup)) o->references.fetch_sub(1, std::memory_order_relaxed);
+            if (obj_cgroup *o = record_of<obj_cgroup>(c.hot.obj_cgroup))
+                o->references.fetch_sub(1, std::memory_order_relaxed);
         std::memset(static_cast<void *>(&c), 0, sizeof c);
         c.hot.index = index;
         record_put<context_record>(index);

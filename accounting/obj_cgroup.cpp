@@ -52,7 +52,8 @@ std::uint32_t obj_cgroup_new(tenant &t) {
 }
 
 void obj_cgroups_reparent(tenant &t, tenant &parent) {
-    for (obj_cgroup *o = record_of<obj_cgroup>(t.first_handle); o != nullptr; o = record_of<obj_cgroup>(t.first_handle)) {
+    for (obj_cgroup *o = record_of<obj_cgroup>(t.first_handle); o != nullptr;
+         o = record_of<obj_cgroup>(t.first_handle)) {
         unlink_from(*o, t);
         obj_cgroup_link(*o, parent);
     }

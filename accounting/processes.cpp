@@ -20,11 +20,9 @@ std::uint64_t field_of(const char *stat, int wanted) {
     const char *at = std::strrchr(stat, ')');
     if (at == nullptr) return 0;
     for (++at; *at == ' ' && wanted > 0; --wanted)
-        for (++at; *at != ' ' && *at != '\0'; ++at) {
-        }
+        for (++at; *at != ' ' && *at != '\0'; ++at) {}
     std::uint64_t value = 0;
-    for (; *at == ' '; ++at) {
-    }
+    for (; *at == ' '; ++at) {}
     for (; *at >= '0' && *at <= '9'; ++at) value = value * 10 + static_cast<std::uint64_t>(*at - '0');
     return value;
 }
@@ -101,7 +99,8 @@ std::uint32_t process_register() {
 int create_region_file(const char *dir, const char *hierarchy, line_writer &path) {
     if (dir[0] == '\0' || hierarchy[0] == '\0') return -EINVAL;
     line_writer folder;
-    if (!os_make_directory(folder.text(dir).c_str()) || !os_make_directory(folder.text("/").text(hierarchy).c_str())) return -EACCES;
+    if (!os_make_directory(folder.text(dir).c_str()) || !os_make_directory(folder.text("/").text(hierarchy).c_str()))
+        return -EACCES;
     std::uint64_t start_time = identity_of(os_pid()).start_time;
     constexpr std::uint64_t images_max = 10000; // of one process, by exec
     for (std::uint64_t image = 0; image < images_max; ++image) {

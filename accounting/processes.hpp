@@ -29,9 +29,9 @@ struct process {
     // Written by the process itself; read by others, acquire. A process that is dead and not `exited` was ended by a
     // signal, by _exit, or by exec.
     std::atomic<process_state> state;
-    std::uint64_t start_time;    // of /proc/PID/stat, in clock ticks since boot
+    std::uint64_t start_time;     // of /proc/PID/stat, in clock ticks since boot
     std::uint64_t start_of_stack; // differs after exec, where the id and the start time stay
-    std::uint32_t parent;        // pid
+    std::uint32_t parent;         // pid
     std::uint32_t index, free_next;
     std::uint32_t unused;
     char name[process_name_bytes];       // file name of the executable, cut to fit

@@ -11,13 +11,18 @@
 
 namespace allot {
 
-constinit region_view the_region{
-    .base = 0, .records = {}, .mapped = {}, .window_shift = 0, .fd = private_region,
-    .placed = region_view::placement::none, .growth_lock = {}};
+constinit region_view the_region{.base = 0,
+                                 .records = {},
+                                 .mapped = {},
+                                 .window_shift = 0,
+                                 .fd = private_region,
+                                 .placed = region_view::placement::none,
+                                 .growth_lock = {}};
 
 namespace {
 
-constexpr std::uint32_t record_bytes[nr_tables] = {sizeof(process), sizeof(tenant), sizeof(obj_cgroup), sizeof(context_record)};
+constexpr std::uint32_t record_bytes[nr_tables] = {sizeof(process), sizeof(tenant), sizeof(obj_cgroup),
+                                                   sizeof(context_record)};
 
 // Far from where mmap and heaps place things, so that the window stays ours without being reserved.
 constexpr std::uintptr_t far_start = 0x200000000000;
@@ -88,7 +93,8 @@ void write_header() {
         table_header &of = h.tables[t];
         of.offset = table_start(table{t}, the_region.window_shift);
         of.record_bytes = record_bytes[t];
-        of.capacity = static_cast<std::uint32_t>((table_end(table{t}, the_region.window_shift) - of.offset) / record_bytes[t]);
+        of.capacity =
+            static_cast<std::uint32_t>((table_end(table{t}, the_region.window_shift) - of.offset) / record_bytes[t]);
         of.count.store(1, std::memory_order_relaxed);
     }
 }
@@ -106,7 +112,8 @@ bool reach_all_tables() {
 
 void unmap_all() {
     for (std::uint32_t t = 0; t < nr_tables; ++t) {
-        if (the_region.mapped[t].exchange(0, std::memory_order_relaxed) != 0) os_unmap(the_region.records[t], piece_bytes);
+        if (the_region.mapped[t].exchange(0, std::memory_order_relaxed) != 0)
+            os_unmap(the_region.records[t], piece_bytes);
     }
     os_unmap(the_region.base, piece_bytes);
     the_region.placed = region_view::placement::none;
@@ -148,7 +155,8 @@ bool region_reach(table in, std::uint32_t index) {
 std::uint32_t record_take_fresh(table in) {
     table_header &of = region().tables[static_cast<std::uint32_t>(in)];
     std::uint32_t index = of.count.load(std::memory_order_relaxed);
-    if (index >= the_region.mapped[static_cast<std::uint32_t>(in)].load(std::memory_order_acquire) && !region_reach(in, index))
+    if (index >= the_region.mapped[static_cast<std::uint32_t>(in)].load(std::memory_order_acquire) &&
+        !region_reach(in, index))
         return 0;
     of.count.store(index + 1, std::memory_order_release);
     return index;

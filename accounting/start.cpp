@@ -89,15 +89,15 @@ bool start() {
 bool accounting_start() {
     start_state seen = state.load(std::memory_order_acquire);
     while (seen != start_state::started) [[unlikely]] {
-        if (seen == start_state::failed) return false;
-        if (seen == start_state::starting) {
-            os_yield();
-            seen = state.load(std::memory_order_acquire);
-        } else if (state.compare_exchange_strong(seen, start_state::starting, std::memory_order_acquire)) {
-            seen = start() ? start_state::started : start_state::failed;
-            state.store(seen, std::memory_order_release);
+            if (seen == start_state::failed) return false;
+            if (seen == start_state::starting) {
+                os_yield();
+                seen = state.load(std::memory_order_acquire);
+            } else if (state.compare_exchange_strong(seen, start_state::starting, std::memory_order_acquire)) {
+                seen = start() ? start_state::started : start_state::failed;
+                state.store(seen, std::memory_order_release);
+            }
         }
-    }
     return true;
 }
 
@@ -113,7 +113,8 @@ void accounting_seccomp_seen() {
 
 void accounting_finish() {
     if (state.load(std::memory_order_acquire) != start_state::started) return;
-    if (process *own = record_of<process>(region().process)) own->state.store(process_state::exited, std::memory_order_release);
+    if (process *own = record_of<process>(region().process))
+        own->state.store(process_state::exited, std::memory_order_release);
 }
 
 void accounting_child_start() {

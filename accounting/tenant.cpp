@@ -172,7 +172,8 @@ tenant *next_in_subtree(const tenant &t, const tenant &top) {
 std::uint64_t write_path(const tenant &t, char *buffer, std::uint64_t size) {
     const tenant *chain[tenant_depth_max + 1];
     std::uint32_t depth = 0;
-    for (const tenant *at = &t; at != nullptr && at->index != root_index && depth <= tenant_depth_max; at = parent_of(*at))
+    for (const tenant *at = &t; at != nullptr && at->index != root_index && depth <= tenant_depth_max;
+         at = parent_of(*at))
         chain[depth++] = at;
     std::uint64_t length = 0;
     auto put = [&](char c) {
@@ -182,7 +183,8 @@ std::uint64_t write_path(const tenant &t, char *buffer, std::uint64_t size) {
     if (depth == 0) put('/');
     while (depth-- > 0) {
         put('/');
-        for (std::uint32_t i = 0; i < tenant_name_bytes && chain[depth]->name[i] != '\0'; ++i) put(chain[depth]->name[i]);
+        for (std::uint32_t i = 0; i < tenant_name_bytes && chain[depth]->name[i] != '\0'; ++i)
+            put(chain[depth]->name[i]);
     }
     if (size != 0) buffer[length < size ? length : size - 1] = '\0';
     return length;

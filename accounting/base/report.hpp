@@ -14,7 +14,7 @@
 namespace allot {
 
 class line_writer {
-  public:
+public:
     static constexpr std::size_t capacity = 1024;
 
     line_writer &text(const char *s);
@@ -22,12 +22,12 @@ class line_writer {
     line_writer &number(std::uint64_t value);
     line_writer &signed_number(std::int64_t value);
     line_writer &hexadecimal(std::uint64_t value); // with 0x before it
-    void write(int fd = 2); // adds the newline
+    void write(int fd = 2);                        // adds the newline
 
     const char *c_str() const { return buffer_; }
     std::size_t length() const { return length_; }
 
-  private:
+private:
     char buffer_[capacity] = {};
     std::size_t length_ = 0;
 };

@@ -24,7 +24,7 @@ constexpr std::uint64_t kib = 1024, mib = kib * kib;
 // Random operations on the real thing and on the model, side by side. One thread drives many contexts: each has one
 // writer at a time, which is what ownership asks for; true concurrency is drain_test's subject.
 class duet {
-  public:
+public:
     explicit duet(unsigned seed) : random_(seed) {
         planted &root = *tenants_.emplace(tenants_.end());
         root.real = verified::make("/case", "4M");
@@ -77,7 +77,7 @@ class duet {
         }
     }
 
-  private:
+private:
     struct planted {
         allot_tenant *real = nullptr;
         model::tenant model;
@@ -118,7 +118,8 @@ class duet {
         unsigned size = random_() % 100;
         object o{handle, model::kind::slab, 16 * (1 + random_() % 256)};
         if (size >= 60) o.bytes = 4 * kib * (1 + random_() % 64);
-        if (size >= 95) o = {handle, size >= 98 ? model::kind::external : model::kind::large, mib + 16 * (random_() % 4096)};
+        if (size >= 95)
+            o = {handle, size >= 98 ? model::kind::external : model::kind::large, mib + 16 * (random_() % 4096)};
         bool real = o.kind == model::kind::slab ? charge(context_for(handle), static_cast<std::int64_t>(o.bytes))
                                                 : charge_bytes(handle, o.bytes, kind_of(o));
         bool expected = model::try_charge(&t.model, o.kind, o.bytes);
@@ -191,10 +192,12 @@ class duet {
         planted &t = any_tenant();
         if (t.model.parent == nullptr && random_() % 4 != 0) return;
         std::uint64_t max = random_() % 3 == 0 ? unlimited : random_() % (4 * mib);
-        BOOST_TEST_REQUIRE(tenant_set(t.real, "memory.max", max == unlimited ? "max" : std::to_string(max).c_str()) == 0);
+        BOOST_TEST_REQUIRE(tenant_set(t.real, "memory.max", max == unlimited ? "max" : std::to_string(max).c_str()) ==
+                           0);
         t.model.max = max;
         std::string protection = std::to_string(random_() % mib);
-        BOOST_TEST_REQUIRE(tenant_set(t.real, random_() % 2 != 0 ? "memory.min" : "memory.low", protection.c_str()) == 0);
+        BOOST_TEST_REQUIRE(tenant_set(t.real, random_() % 2 != 0 ? "memory.min" : "memory.low", protection.c_str()) ==
+                           0);
     }
     void transfer() {
         if (objects_.empty()) return;

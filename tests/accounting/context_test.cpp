@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(a_sealed_context_lets_no_operation_pass) {
 namespace {
 std::atomic<net_word> interrupted{0};
 std::atomic<long> additions{0};
-}
+} // namespace
 
 // With load, add and store apart, nearly every addition that a handler makes in between would be lost.
 BOOST_AUTO_TEST_CASE(a_handlers_addition_is_not_lost) {

@@ -21,7 +21,8 @@ std::vector<crowd::level *> plant(crowd &people) {
     crowd::level *top = people.add(nullptr, "/case", 12 * mib);
     crowd::level *a = people.add(top, "/case/a", 8 * mib);
     crowd::level *b = people.add(top, "/case/b", 6 * mib);
-    return {people.add(a, "/case/a/one", 6 * mib), people.add(a, "/case/a/two", 5 * mib), people.add(b, "/case/b/one", 5 * mib)};
+    return {people.add(a, "/case/a/one", 6 * mib), people.add(a, "/case/a/two", 5 * mib),
+            people.add(b, "/case/b/one", 5 * mib)};
 }
 
 struct in_mode {

@@ -29,7 +29,8 @@ BOOST_AUTO_TEST_CASE(a_process_is_alive_until_it_is_dead_and_a_zombie_is_dead) {
     process_identity identity = identity_of(pid);
     BOOST_TEST(identity.start_time > 0u);
     BOOST_TEST(process_is_alive(pid, identity));
-    BOOST_TEST(!process_is_alive(pid, {identity.start_time + 1, identity.start_of_stack})); // the id was given to another
+    BOOST_TEST(
+        !process_is_alive(pid, {identity.start_time + 1, identity.start_of_stack})); // the id was given to another
     kill(child, SIGKILL);
     siginfo_t info;
     waitid(P_PID, pid, &info, WEXITED | WNOWAIT); // dead, not yet waited for

@@ -39,7 +39,8 @@ BOOST_FIXTURE_TEST_CASE(with_the_policy_abort_it_says_who_asked_for_what_and_who
     });
     BOOST_TEST(d.signal == SIGABRT);
     auto says = [&](const char *text) { return d.message.find(text) != std::string::npos; };
-    BOOST_TEST(says("allot: 307200 bytes for /case/a/small would take /case over its limit of 1048576; it uses 819200"), d.message);
+    BOOST_TEST(says("allot: 307200 bytes for /case/a/small would take /case over its limit of 1048576; it uses 819200"),
+               d.message);
     BOOST_TEST(says("allot:   below it: /case/b uses 819200\n"), d.message);
     BOOST_TEST(says("allot:   / uses 819200 of max\n"), d.message);
 }

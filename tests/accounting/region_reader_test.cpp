@@ -121,7 +121,9 @@ BOOST_AUTO_TEST_CASE(hostile_bytes_neither_crash_nor_hang_it) {
             std::vector<char> bytes = pieces[p];
             unsigned changes = p == 0 ? random() % 2 : random() % 12;
             for (unsigned i = 0; i < changes; ++i) {
-                std::uint64_t value = random() % 3 == 0 ? ~std::uint64_t{0} : random() % 2 == 0 ? random() % 8 : random();
+                std::uint64_t value = random() % 3 == 0   ? ~std::uint64_t{0}
+                                      : random() % 2 == 0 ? random() % 8
+                                                          : random();
                 std::memcpy(&bytes[random() % 512 * 8], &value, 4);
             }
             BOOST_TEST_REQUIRE(pwrite(fd, bytes.data(), 4096, static_cast<off_t>(starts[p])) == 4096);

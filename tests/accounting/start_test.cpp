@@ -41,7 +41,9 @@ BOOST_AUTO_TEST_CASE(threads_may_race_to_be_the_first) {
         std::vector<std::thread> threads;
         for (int t = 0; t < 8; ++t)
             threads.emplace_back([&] {
-                if (accounting_start() && tenant_root() != nullptr && context_open(obj_cgroup_of(tenant_root())) != nullptr) started++;
+                if (accounting_start() && tenant_root() != nullptr &&
+                    context_open(obj_cgroup_of(tenant_root())) != nullptr)
+                    started++;
             });
         for (std::thread &t : threads) t.join();
         _exit(started == 8 && verify().differences == 0 ? 0 : 1);

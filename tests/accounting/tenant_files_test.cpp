@@ -32,7 +32,8 @@ BOOST_FIXTURE_TEST_CASE(a_percentage_is_of_the_parents_max, verified) {
 
 BOOST_FIXTURE_TEST_CASE(a_write_that_is_refused_changes_nothing, verified) {
     BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "1M") == 0);
-    for (const char *bad : {"", "-1", "5MB", "1e9", "much"}) BOOST_TEST(tenant_set(top, "memory.max", bad) == -EINVAL, bad);
+    for (const char *bad : {"", "-1", "5MB", "1e9", "much"})
+        BOOST_TEST(tenant_set(top, "memory.max", bad) == -EINVAL, bad);
     BOOST_TEST(get(top, "memory.max") == "1048576\n");
     BOOST_TEST(tenant_set(top, "memory.current", "0") == -EACCES);
     BOOST_TEST(tenant_set(top, "memory.swap.max", "0") == -ENOENT);

@@ -120,7 +120,8 @@ BOOST_FIXTURE_TEST_CASE(threads_create_and_destroy_side_by_side, verified) {
         threads.emplace_back([this, t] {
             for (int i = 0; i < 2000; ++i) {
                 int error = 0;
-                allot_tenant *made = tenant_create(top, ("t" + std::to_string(t) + "-" + std::to_string(i % 3)).c_str(), error);
+                allot_tenant *made =
+                    tenant_create(top, ("t" + std::to_string(t) + "-" + std::to_string(i % 3)).c_str(), error);
                 if (made == nullptr || tenant_destroy(made) != 0) std::abort();
             }
         });

@@ -12,7 +12,7 @@
 #include <vector>
 
 class hierarchy {
-  public:
+public:
     hierarchy() {
         char name[] = "/dev/shm/allot-test-XXXXXX";
         if (mkdtemp(name) != nullptr) path_ = name;
@@ -45,7 +45,7 @@ class hierarchy {
     }
     std::string only_file() const { return files().size() == 1 ? files()[0] : ""; }
 
-  private:
+private:
     std::string path_;
     pid_t pid_ = 0;
 };

@@ -81,7 +81,8 @@ BOOST_AUTO_TEST_CASE(threads_and_children_have_ids_of_their_own) {
     pid_t child = fork();
     if (child == 0) {
         os_child_start();
-        _exit(os_tid() == static_cast<std::uint32_t>(getpid()) && os_pid() == static_cast<std::uint32_t>(getpid()) ? 0 : 1);
+        _exit(os_tid() == static_cast<std::uint32_t>(getpid()) && os_pid() == static_cast<std::uint32_t>(getpid()) ? 0
+                                                                                                                   : 1);
     }
     int status = 0;
     waitpid(child, &status, 0);
@@ -114,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_small_file_is_read_whole_or_cut_and_terminated) {
 
 BOOST_AUTO_TEST_CASE(a_waiter_returns_when_woken_and_when_the_word_differs) {
     std::atomic<std::uint32_t> word{1};
-    os_futex_wait(&word, 0); // differs: at once
+    os_futex_wait(&word, 0);    // differs: at once
     os_futex_wait(&word, 1, 1); // nobody wakes: after a millisecond
     std::thread waker([&] {
         word = 2;

@@ -14,7 +14,11 @@ using namespace allot;
 BOOST_AUTO_TEST_CASE(numbers_of_every_size_are_written_in_full) {
     line_writer out;
     out.number(0).text(" ").number(std::numeric_limits<std::uint64_t>::max()).text(" ");
-    out.signed_number(-1).text(" ").signed_number(std::numeric_limits<std::int64_t>::min()).text(" ").hexadecimal(0xbeef);
+    out.signed_number(-1)
+        .text(" ")
+        .signed_number(std::numeric_limits<std::int64_t>::min())
+        .text(" ")
+        .hexadecimal(0xbeef);
     BOOST_TEST(out.c_str() == "0 18446744073709551615 -1 -9223372036854775808 0xbeef");
 }
 

@@ -8,7 +8,8 @@
 using namespace allot;
 
 BOOST_AUTO_TEST_CASE(bytes_and_objects_of_either_sign_share_a_word_and_come_out_again) {
-    for (std::int64_t bytes : {-(std::int64_t{1} << 30), std::int64_t{-16}, std::int64_t{0}, std::int64_t{16}, std::int64_t{1} << 30})
+    for (std::int64_t bytes :
+         {-(std::int64_t{1} << 30), std::int64_t{-16}, std::int64_t{0}, std::int64_t{16}, std::int64_t{1} << 30})
         for (std::int32_t objects : {-2147483647, -1, 0, 1, 2147483647}) {
             BOOST_TEST(net_bytes(net_of(bytes, objects)) == bytes);
             BOOST_TEST(net_objects(net_of(bytes, objects)) == objects);
