@@ -21,6 +21,7 @@ allot_tenant *stay(allot_tenant *tenant) { return tenant; }
 
 // A tenant of its own for each, all below one parent, each limited.
 void make_tenants(state &s, std::uint64_t count) {
+    demand_tenants(s.v);
     allot_tenant *parent = s.v.tenant_create(nullptr, "switching");
     for (std::uint64_t i = 0; i < count; ++i) {
         s.tenants[i] = s.v.tenant_create(parent, ("t" + std::to_string(i)).c_str());
@@ -37,8 +38,6 @@ benchmark make(const arguments &words) {
     s->tenants.resize(count);
     if (words[2] == "null")
         s->v.set_active = stay;
-    else if (!has_tenants(s->v))
-        fail("variant " + words[2] + ": its library does not show allot_set_active and allot_tenant_create");
     else
         make_tenants(*s, count);
     return {.name = join("context_switch", words), .operations_per_round = count, .run = [s](std::uint64_t rounds) {

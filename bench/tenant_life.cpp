@@ -41,7 +41,7 @@ benchmark make(const arguments &words) {
         fail("USE \"" + words[0] + "\": expected unused, used or left");
     s->how = words[0] == "unused" ? use::unused : words[0] == "used" ? use::used : use::left;
     s->v = load("allot");
-    if (!has_tenants(s->v)) fail("the library does not show allot_tenant_create and its kin");
+    demand_tenants(s->v);
     s->parent = s->v.tenant_create(nullptr, "lives");
     return {.name = join("tenant_life", words), .operations_per_round = 1, .run = [s](std::uint64_t rounds) {
                 for (std::uint64_t i = 0; i < rounds; ++i) live_once(*s);

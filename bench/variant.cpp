@@ -2,6 +2,7 @@
 
 #include "bench/harness.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <unistd.h>
@@ -32,6 +33,12 @@ void find(void *library, const char *name, Function &function) {
 }
 
 } // namespace
+
+void demand_tenants(const variant &v) {
+    if (has_tenants(v)) return;
+    std::fputs("bench: skipped: the library shows no allot_tenant_create, allot_set_active and kin\n", stderr);
+    std::exit(77);
+}
 
 variant load(const std::string &name) {
     if (name != "allot" && name != "null") fail("variant \"" + name + "\": expected allot or null");

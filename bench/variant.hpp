@@ -31,6 +31,9 @@ inline bool has_tenants(const variant &v) {
            v.tenant_destroy != nullptr;
 }
 
+// The same as a demand: exit 77, which a test runner takes for "skipped", with a line on stderr if it has not.
+void demand_tenants(const variant &);
+
 // "allot" or "null". Calls fail() where there is no such variant or its library is not beside the benchmarks. The
 // accounted one is given a tree of three levels with limits, unless the environment says otherwise.
 variant load(const std::string &name);
