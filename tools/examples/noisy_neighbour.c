@@ -3,9 +3,11 @@
 //
 //   allot run --tenant /shop --tree shop.toml --map thread:noisy=/shop/noisy --map thread:quiet=/shop/quiet -- noisy_neighbour
 //
-// The noisy thread allocates until it has been refused a thousand times. Its neighbour meanwhile allocates and frees
-// 16 MiB again and again, and counts how often it is refused. Both then say what they met.
+// The noisy thread allocates until it has been refused a thousand times, and holds what it has for some rounds of its
+// neighbour, which allocates and frees 16 MiB again and again and counts how often it is refused. Both then say what they
+// met.
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +18,12 @@ enum {
     quiet_blocks = 1024,
     refusals_wanted = 1000,
     noisy_blocks_max = 1 << 14,
-    rounds_min = 20
+    rounds_min = 20,
+    rounds_held = 5
 };
 
 static atomic_int noisy_is_done;
+static atomic_int quiet_rounds;
 
 struct result {
     size_t bytes_max; // held at once
@@ -41,6 +45,8 @@ static void *noisy(void *argument) {
         blocks[held++] = block;
     }
     result->bytes_max = held * block_bytes;
+    const int rounds_then = atomic_load(&quiet_rounds);
+    while (atomic_load(&quiet_rounds) < rounds_then + rounds_held) sched_yield();
     while (held > 0) free(blocks[--held]);
     atomic_store(&noisy_is_done, 1);
     return NULL;
@@ -63,6 +69,7 @@ static void *quiet(void *argument) {
         }
         if (bytes > result->bytes_max) result->bytes_max = bytes;
         for (int i = 0; i < quiet_blocks; i++) free(blocks[i]);
+        atomic_fetch_add(&quiet_rounds, 1);
     }
     return NULL;
 }

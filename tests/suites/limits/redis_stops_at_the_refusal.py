@@ -11,8 +11,8 @@ from limited import expect
 def fill(way, policy):
     """(status, what the server wrote) of a server that is filled until it stops."""
     port = preloaded.free_port()
-    words, environment = way.command(["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", ""], 128, 200, {"oom": policy})
-    way.max_bytes = 128 * limited.MEBIBYTE
+    words, environment = way.command(["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", ""], 48, 120, {"oom": policy})
+    way.max_bytes = 48 * limited.MEBIBYTE
     log = open(way.runner.scratch / f"redis-{port}.log", "w+")
     server = subprocess.Popen(words, cwd=way.runner.scratch, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
