@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -33,8 +35,48 @@ bool is_hierarchy_name(const std::string &name) {
     return !name.empty() && name.size() <= 63 && name != "." && name != ".." && name.find('/') == std::string::npos;
 }
 
+namespace {
+
+// The folder, locked; -1: somebody who lives has it, or it went away meanwhile.
+int locked_folder(const std::string &folder) {
+    const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno != ENOENT) throw failure(fmt::format("{}: cannot be opened: {}", folder, strerror(errno)));
+    if (fd < 0) return -1;
+    // Between its opening and its locking, a sweep may have removed it: the lock is then of a folder without a name.
+    struct stat opened, named;
+    const bool is_ours = flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &opened) == 0 &&
+                         lstat(folder.c_str(), &named) == 0 && opened.st_ino == named.st_ino;
+    if (is_ours) return fd;
+    close(fd);
+    return -1;
+}
+
+// A file of books is named PID-STARTTIME. An id that was given to another process since only delays the sweep.
+bool belongs_to_a_living_process(const fs::path &file) {
+    const int pid = std::atoi(file.filename().c_str());
+    return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+}
+
+// Removes what runs left behind that were ended by SIGKILL, once their processes have gone too: it is memory.
+void sweep(const std::string &dir) {
+    std::error_code ignored;
+    for (const auto &entry : fs::directory_iterator(dir, ignored)) {
+        if (!entry.path().filename().string().starts_with("run-") || !entry.is_directory(ignored)) continue;
+        const int lock = locked_folder(entry.path());
+        if (lock < 0) continue;
+        const fs::directory_iterator files(entry.path(), ignored);
+        const bool in_use =
+            std::any_of(begin(files), end(files), [](const auto &f) { return belongs_to_a_living_process(f); });
+        if (!in_use) fs::remove_all(entry.path(), ignored);
+        close(lock);
+    }
+}
+
+} // namespace
+
 hierarchy_folder::hierarchy_folder(const std::string &dir, const std::string &name) : dir_(dir) {
     prepare_dir(dir_);
+    sweep(dir_);
     if (!name.empty()) {
         if (!take(name)) throw failure(fmt::format("hierarchy {}: is in use by another allot run", name));
         return;
@@ -50,12 +92,8 @@ bool hierarchy_folder::take(const std::string &name) {
     const std::string folder = dir_ + "/" + name;
     if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
         throw failure(fmt::format("{}: cannot be made: {}", folder, strerror(errno)));
-    const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) throw failure(fmt::format("{}: cannot be opened: {}", folder, strerror(errno)));
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        close(fd);
-        return false;
-    }
+    const int fd = locked_folder(folder);
+    if (fd < 0) return false;
     lock_ = fd;
     name_ = name;
     for (const std::string &leftover : files()) unlink(leftover.c_str());

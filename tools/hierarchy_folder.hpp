@@ -6,6 +6,7 @@
 // Invariants: 1. DIR belongs to this user alone (mode 0700, no link), so nobody else plants files in it.
 //             2. A folder is in use as long as its maker lives: it holds an advisory lock on it, which the kernel drops
 //                at its death. A folder without a lock is a leftover and is taken over.
+//             3. Folders run-... that nobody holds, and whose processes have gone, are removed by the next run.
 // Cost: a few system calls.
 #pragma once
 

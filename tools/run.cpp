@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -60,6 +61,13 @@ public:
 private:
     int fd_ = -1;
 };
+
+// Absolute, since processes of the tree may go to other folders.
+std::string chosen_dir(const run_settings &s) {
+    const char *inherited = getenv(option_table[allot_option_dir].variable);
+    if (!s.dir.empty()) return std::filesystem::absolute(s.dir).string();
+    return inherited != nullptr && *inherited != '\0' ? std::filesystem::absolute(inherited).string() : default_dir();
+}
 
 bool asks_for_a_limit(const run_settings &s) {
     return std::any_of(s.variables.begin(), s.variables.end(), [](const auto &v) {
@@ -112,9 +120,7 @@ int run_command(std::vector<std::string> arguments) {
     if (!read_run_arguments(arguments, settings)) return exit_done;
     const std::string library = find_preload_library();
     const report_sink sink(settings.report);
-    // Absolute, since processes of the tree may go to other folders.
-    const std::string dir = settings.dir.empty() ? default_dir() : std::filesystem::absolute(settings.dir).string();
-    const hierarchy_folder folder(dir, settings.hierarchy);
+    const hierarchy_folder folder(chosen_dir(settings), settings.hierarchy);
     warn_where_nothing_holds(settings);
 
     const tree_outcome outcome =

@@ -89,6 +89,19 @@ BOOST_FIXTURE_TEST_CASE(files_are_listed_and_nothing_else_is, scratch) {
     BOOST_TEST(h.files()[0] == base + "1-1");
 }
 
+BOOST_FIXTURE_TEST_CASE(what_killed_runs_left_behind_is_swept_away_once_their_processes_have_gone, scratch) {
+    const hierarchy_folder running(dir, "");
+    const std::string gone = dir + "/run-1-7", alive = dir + "/run-1-8", named = dir + "/web";
+    for (const std::string &folder_name : {gone, alive, named}) fs::create_directory(folder_name);
+    std::ofstream(gone + "/999999999-1") << "x"; // above the highest id a kernel gives
+    std::ofstream(alive + "/" + std::to_string(getpid()) + "-1") << "x";
+    const hierarchy_folder next(dir, "");
+    BOOST_TEST(!fs::exists(gone));
+    BOOST_TEST(fs::exists(alive));
+    BOOST_TEST(fs::exists(named));
+    BOOST_TEST(fs::exists(dir + "/" + running.name()));
+}
+
 BOOST_AUTO_TEST_CASE(a_name_is_one_folder) {
     for (const char *good : {"a", "run-1", "..."}) BOOST_TEST(is_hierarchy_name(good));
     for (const char *bad : {"", ".", "..", "a/b", "/"}) BOOST_TEST(!is_hierarchy_name(bad));

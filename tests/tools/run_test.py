@@ -118,6 +118,13 @@ def test_settings_of_the_environment_hold_and_options_override_them():
     assert "max 6M" in other.stderr, other
 
 
+def test_the_folder_of_the_books_is_that_of_the_option_else_of_the_environment():
+    with tempfile.TemporaryDirectory() as folder:
+        inherited = run("--", "sh", "-c", "echo $ALLOT_DIR", ALLOT_DIR=f"{folder}/one")
+        given = run("--dir", f"{folder}/two", "--", "sh", "-c", "echo $ALLOT_DIR", ALLOT_DIR=f"{folder}/one")
+        assert (inherited.stdout, given.stdout) == (f"{folder}/one\n", f"{folder}/two\n"), (inherited, given)
+
+
 def test_signals_reach_the_command():
     with subprocess.Popen([ALLOT, "run", "--", "sh", "-c", "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done"],
                           stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
