@@ -96,6 +96,20 @@ std::uint32_t process_register() {
     return index;
 }
 
+void process_note_uncounted(std::int64_t bytes) {
+    const std::uint32_t index = region().process;
+    if (index == 0) return;
+    process &p = record_at<process>(index);
+    std::uint64_t before = p.uncounted.load(std::memory_order_relaxed);
+    std::uint64_t after;
+    do {
+        const bool fits = bytes >= 0 || before >= static_cast<std::uint64_t>(-bytes);
+        after = fits ? before + static_cast<std::uint64_t>(bytes) : 0;
+    } while (!p.uncounted.compare_exchange_weak(before, after, std::memory_order_relaxed));
+    std::uint64_t peak = p.uncounted_peak.load(std::memory_order_relaxed);
+    while (peak < after && !p.uncounted_peak.compare_exchange_weak(peak, after, std::memory_order_relaxed)) continue;
+}
+
 int create_region_file(const char *dir, const char *hierarchy, line_writer &path) {
     if (dir[0] == '\0' || hierarchy[0] == '\0') return -EINVAL;
     line_writer folder;

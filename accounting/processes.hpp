@@ -36,12 +36,18 @@ struct process {
     std::uint32_t unused;
     char name[process_name_bytes];       // file name of the executable, cut to fit
     char executable[process_path_bytes]; // its whole path, cut to fit
-    char padding[88];
+    // Bytes that the process has mapped writable and that nobody is charged for (option account: heap), now and at most.
+    // Written by the process, read by reports; relaxed: nobody decides on them.
+    std::atomic<std::uint64_t> uncounted, uncounted_peak;
+    char padding[72];
 };
 static_assert(sizeof(process) % cache_line_bytes == 0);
 
 // Writes this process's record. Registry lock not needed: called before anyone else can.
 [[nodiscard]] std::uint32_t process_register();
+
+// Of this process: so many more bytes are mapped and not charged, or fewer. Never below zero.
+void process_note_uncounted(std::int64_t bytes);
 
 struct process_identity {
     std::uint64_t start_time, start_of_stack;

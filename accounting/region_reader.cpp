@@ -135,6 +135,8 @@ void region_reader::read_process(int fd, const region_header &header) {
     process_.start_time = p.start_time;
     copy_text(process_.name, p.name);
     copy_text(process_.executable, p.executable);
+    process_.uncounted = p.uncounted.load(std::memory_order_relaxed);
+    process_.uncounted_peak = p.uncounted_peak.load(std::memory_order_relaxed);
     bool same_namespace = header.pid_namespace == 0 || header.pid_namespace == pid_namespace();
     if (p.state.load(std::memory_order_relaxed) == process_state::exited)
         process_.end = process_end::exited;

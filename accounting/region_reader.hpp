@@ -32,6 +32,7 @@ struct process_view {
     process_end end;
     char name[process_name_bytes];
     char executable[process_path_bytes];
+    std::uint64_t uncounted, uncounted_peak; // bytes mapped that nobody is charged for
 };
 
 struct tenant_view {

@@ -3,6 +3,7 @@
 #include "accounting/accounting.hpp"
 #include "preload/fork_mark.hpp"
 #include "preload/handler_safe_lock.hpp"
+#include "preload/mapping_owner.hpp"
 
 #include <atomic>
 
@@ -57,9 +58,13 @@ private:
 };
 
 void uncharge_all(range_map::node *ranges, std::uint32_t kept_owner) {
+    std::int64_t uncounted = 0;
     range_map::for_each(ranges, [&](const range_map::node &n) {
+        if (n.owner == nobody && n.state == range_state::writable)
+            uncounted += static_cast<std::int64_t>(n.end - n.start);
         if (n.owner != kept_owner) mapping_uncharge(n.owner, n.end - n.start);
     });
+    mapping_note_uncounted(-uncounted);
 }
 
 // With the books open: what they hold there was unmapped behind their back.
@@ -115,6 +120,7 @@ void books_settle(taken_ranges &taken, std::uint32_t kept_owner) {
 }
 
 void books_make_writable(const taken_ranges &taken, std::uint32_t owner) {
+    if (owner == nobody) mapping_note_uncounted(static_cast<std::int64_t>(taken.bytes_of(range_state::reserved)));
     opened_books open; // owners' references are counted with the books open
     range_map::for_each(taken.ranges, [&](range_map::node &n) {
         if (n.state == range_state::reserved) books.ranges.assign(n, owner, range_state::writable);
@@ -126,6 +132,8 @@ bool books_enter(const interval &where, std::uint32_t owner, range_state state) 
     if (!open || !books.ranges.reserve(nodes_for_any)) return false;
     evict(where);
     books.ranges.insert({where.start, where.end, owner, state});
+    if (owner == nobody && state == range_state::writable)
+        mapping_note_uncounted(static_cast<std::int64_t>(where.bytes()));
     return true;
 }
 

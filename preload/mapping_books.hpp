@@ -57,7 +57,7 @@ void books_make_writable(const taken_ranges &taken, std::uint32_t owner);
 
 struct mapping_statistics {
     std::uint64_t charged_bytes;   // booked to a tenant by this process
-    std::uint64_t uncounted_bytes; // writable, booked to nobody: `account heap`, or inherited by fork
+    std::uint64_t uncounted_bytes; // writable and booked to nobody: `account` is `heap`
     std::uint64_t passed;          // calls that could not be booked, see Threads
 };
 mapping_statistics mapping_statistics_get();

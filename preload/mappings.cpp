@@ -184,10 +184,10 @@ struct remapping {
     void decide() {
         range_map::for_each(moving.ranges, [&](const range_map::node &n) {
             known = n.end == from.end;
-            state = n.state;
+            state = kind_of(n);
         });
         if (known && state == range_state::writable) due = growth();
-        if (keeps_old) due += moving.bytes_of(range_state::writable);
+        if (keeps_old) due += moving.bytes_of(range_state::writable) + moving.bytes_of(range_state::inherited);
         owner = due ? mapping_owner() : nobody;
     }
 
@@ -205,11 +205,15 @@ struct remapping {
         if (start != from.start) move();
         books_put_back(moving);
         const interval grown{to.start + from.bytes(), to.end};
-        if (growth() && known && !books_enter(grown, state == range_state::writable ? owner : nobody, state))
-            mapping_uncharge(state == range_state::writable ? owner : nobody, grown.bytes());
+        const std::uint32_t payer = state == range_state::writable ? owner : nobody;
+        if (growth() && known && !books_enter(grown, payer, state)) mapping_uncharge(payer, grown.bytes());
     }
 
 private:
+    // New memory beside an inherited range is this process's own.
+    static range_state kind_of(const mapped_range &range) {
+        return range.state == range_state::reserved ? range_state::reserved : range_state::writable;
+    }
     void drop_tail() {
         books_put_back(moving);
         taken_ranges tail;
@@ -221,9 +225,8 @@ private:
         const auto distance = static_cast<std::intptr_t>(to.start - from.start);
         if (keeps_old)
             range_map::for_each(moving.ranges, [&](const range_map::node &n) {
-                const bool writable = n.state == range_state::writable;
-                if (!books_enter({n.start, n.end}, writable ? owner : nobody, n.state) && writable)
-                    mapping_uncharge(owner, n.end - n.start);
+                const std::uint32_t payer = kind_of(n) == range_state::writable ? owner : nobody;
+                if (!books_enter({n.start, n.end}, payer, kind_of(n))) mapping_uncharge(payer, n.end - n.start);
             });
         range_map::shift(moving.ranges, distance);
         moving.where = {moving.where.start + static_cast<std::uintptr_t>(distance),

@@ -17,6 +17,7 @@ void disown(range_map::node *n) {
     if (!n) return;
     disown(n->left);
     n->owner = 0;
+    if (n->state == range_state::writable) n->state = range_state::inherited;
     disown(n->right);
 }
 

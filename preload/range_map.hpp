@@ -18,8 +18,9 @@
 namespace allot {
 
 enum class range_state : std::uint32_t {
-    reserved, // private and anonymous, not writable yet, free of charge
-    writable, // charged to its owner; an owner of 0: nobody was charged
+    reserved,  // private and anonymous, not writable yet, free of charge
+    writable,  // charged to its owner; an owner of 0: nobody was charged
+    inherited, // writable, and paid for by the process that this one was forked from; its owner is 0
 };
 
 struct mapped_range {
@@ -68,8 +69,7 @@ public:
     // Changes the owner and state of a range that was cut out.
     void assign(node &range, std::uint32_t owner, range_state state);
 
-    // In the child of a fork. Nothing here is this process's to pay for: all ranges lose their owner, without putting
-    // references, which belong to the parent.
+    // In the child of a fork: what is writable becomes inherited, without putting references, which are the parent's.
     void disown_all();
     // When the map was caught in the middle of a change: forgets everything; the nodes are lost.
     void forget_all();

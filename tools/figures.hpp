@@ -37,6 +37,8 @@ struct image_figures {
     image_state state = image_state::unknown;
     std::vector<tenant_figures> tenants; // a parent before its children
     std::string problem;                 // why its file could not be read; empty: it was
+    std::uint64_t uncounted = 0;         // bytes mapped and charged to nobody, with account: heap
+    std::uint64_t uncounted_peak = 0;
 };
 
 struct run_figures {

@@ -52,6 +52,8 @@ image_figures read_image(const std::string &file) {
     image.pid = reader.process().pid;
     image.program = reader.process().name;
     image.state = state_of(reader.process().end);
+    image.uncounted = reader.process().uncounted;
+    image.uncounted_peak = reader.process().uncounted_peak;
     for (std::uint32_t i = 1; i < reader.tenants_end(); ++i) {
         tenant_view view;
         if (reader.tenant_at(i, view)) image.tenants.push_back(figures_of(reader, i, view));

@@ -64,6 +64,9 @@ std::string render_text(const run_figures &run) {
         for (const tenant_figures &t : image.tenants)
             out += fmt::format("{:<{}} {:>9} {:>9} {:>9} {:>9}\n", indented_name(t.path), width, rounded(t.current),
                                rounded(t.peak), limit(t.max), t.events[allot_event_oom]);
+        if (image.uncounted_peak != 0)
+            out += fmt::format("  mapped and not counted: {}, at most {}\n", rounded(image.uncounted),
+                               rounded(image.uncounted_peak));
     }
     return out;
 }

@@ -144,6 +144,8 @@ BOOST_FIXTURE_TEST_CASE(a_child_pays_for_nothing_and_puts_no_reference_of_its_pa
     BOOST_REQUIRE(ranges.reserve(3));
     ranges.insert({10, 50, 7, W});
     ranges.disown_all();
+    BOOST_TEST((list().at(0).state == range_state::inherited));
+    BOOST_TEST(list().at(0).owner == 0u);
     ranges.drop(ranges.cut(10, 50));
     BOOST_TEST(references[7] == 1);
     BOOST_TEST(list().empty());

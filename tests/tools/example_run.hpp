@@ -34,8 +34,8 @@ inline run_figures example_run() {
     run.status = 137;
     run.signal = 9;
     run.images.resize(3);
-    run.images[0] = {4, "sh", image_state::ended, {root, web}, ""};
-    run.images[1] = {5, "work", image_state::exited, {other}, ""};
+    run.images[0] = {4, "sh", image_state::ended, {root, web}, "", 0, 0};
+    run.images[1] = {5, "work", image_state::exited, {other}, "", 0, 0};
     run.images[2].problem = "torn";
     return run;
 }

@@ -29,6 +29,13 @@ BOOST_AUTO_TEST_CASE(without_an_image_it_says_where_to_look) {
                "allot: no process was counted; allot doctor COMMAND says why a program cannot be\n");
 }
 
+BOOST_AUTO_TEST_CASE(what_was_mapped_uncounted_is_told_where_there_was_any) {
+    run_figures run = example_run();
+    run.images[1].uncounted = 4096;
+    run.images[1].uncounted_peak = 3 << 20;
+    BOOST_TEST(render_text(run).find("  mapped and not counted: 4.0K, at most 3.0M\n") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(a_name_cannot_steer_the_terminal) {
     run_figures run = example_run();
     run.images[0].tenants[1].path = "/\x1b[2J";
