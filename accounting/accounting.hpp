@@ -18,7 +18,8 @@ enum class charge_kind : std::uint32_t { large, external };
 
 // Must be called before anything else here, by whoever comes first; idempotent and safe to race. Reads the options
 // (accounting/options.hpp), maps the region, creates the tenant of the options with its missing parents, sets its
-// limits, registers membarrier. False: not even a private region could be mapped; the caller goes on unaccounted.
+// limits, registers membarrier. False: not even a private region could be mapped, or the program is excluded; the caller
+// goes on unaccounted: owners are then 0, for which every function below does nothing and refuses nothing.
 bool accounting_start();
 
 // In the child of a fork, before any other call: makes this process's copy of the hierarchy its own. Usage starts at

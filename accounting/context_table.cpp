@@ -101,6 +101,7 @@ void initialise(context_record &c, std::uint32_t index, std::uint32_t obj_cgroup
 } // namespace
 
 context *context_open(std::uint32_t obj_cgroup) {
+    if (obj_cgroup == 0) return nullptr; // of a process that is not accounted
     if (holds_locks()) return nullptr; // a handler amid our own code cannot wait for the registry
     signals_blocked quiet;
     lock_scope registry(region().registry_lock.word, lock_rank::registry);

@@ -56,6 +56,7 @@ void take_deferred(obj_cgroup &o) {
 }
 
 bool charge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind kind) {
+    if (obj_cgroup == 0) return true; // of a process that is not accounted
     auto line = line_of(kind);
     if (holds_locks()) [[unlikely]] { // a handler amid our own code
         tenant *t;
@@ -80,6 +81,7 @@ bool charge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind kin
 }
 
 void uncharge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind kind) {
+    if (obj_cgroup == 0) return;
     auto line = line_of(kind);
     if (holds_locks()) [[unlikely]] { // a handler amid our own code
         tenant *t;

@@ -190,6 +190,7 @@ void drain_subtree_of(const tenant &top) {
 }
 
 void membarrier_forbid() {
+    if (!region_is_mapped()) return;
     signals_blocked quiet;
     lock_scope drain(region().drain_lock.word, lock_rank::drain);
     lock_scope registry(region().registry_lock.word, lock_rank::registry);

@@ -94,6 +94,7 @@ void obj_cgroup_put(std::uint32_t index, std::uint32_t references) {
 }
 
 std::uint32_t obj_cgroup_of(allot_tenant *handle) {
+    if (!region_is_mapped()) return 0;
     // Without a lock: read, then see that the record was not freed meanwhile.
     auto bits = reinterpret_cast<std::uintptr_t>(handle);
     auto generation = static_cast<std::uint32_t>(bits >> 32);
@@ -110,7 +111,7 @@ std::uint32_t obj_cgroup_of(allot_tenant *handle) {
 }
 
 allot_tenant *tenant_of(std::uint32_t index) {
-    tenant *t = tenant_named_by(index);
+    tenant *t = region_is_mapped() ? tenant_named_by(index) : nullptr;
     return t == nullptr ? tenant_root() : handle_to(*t);
 }
 

@@ -136,6 +136,13 @@ bool region_create(int fd, region_view::placement first) {
     return false;
 }
 
+void region_forget() {
+    for (std::uint32_t t = 0; t < nr_tables; ++t) the_region.mapped[t].store(0, std::memory_order_relaxed);
+    the_region.placed = region_view::placement::none;
+    the_region.fd = private_region;
+    the_region.growth_lock.store(0, std::memory_order_relaxed);
+}
+
 bool region_reach(table in, std::uint32_t index) {
     auto t = static_cast<std::uint32_t>(in);
     if (!region_is_mapped()) return false;

@@ -115,6 +115,9 @@ inline bool region_is_mapped() { return the_region.placed != region_view::placem
 inline constexpr int private_region = -1;
 [[nodiscard]] bool region_create(int fd, region_view::placement first = region_view::placement::far);
 
+// In the only thread of the child of a fork, whose parent was amid region_create.
+void region_forget();
+
 // In the only thread of the child of a fork, with a region of the parent's: makes it private, contents copied. Needed
 // where the parent's is a file; see processes.cpp. `fd` as above.
 [[nodiscard]] bool region_make_own(int fd);

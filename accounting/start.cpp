@@ -102,6 +102,7 @@ bool accounting_start() {
 }
 
 allot_tenant *tenant_default() {
+    if (!region_is_mapped()) return nullptr;
     tenant *t = record_of<tenant>(region().default_tenant);
     if (t == nullptr || t->state.load(std::memory_order_relaxed) != tenant_state::living) return tenant_root();
     return handle_to(*t);
@@ -120,7 +121,15 @@ void accounting_finish() {
 void accounting_child_start() {
     os_child_start();
     locks_child_start();
-    if (state.load(std::memory_order_relaxed) == start_state::started) child_start(options_get());
+    switch (state.load(std::memory_order_relaxed)) {
+    case start_state::started: child_start(options_get()); break;
+    case start_state::starting: // by a thread that is not here: from the beginning, beside what it had mapped
+        region_forget();
+        state.store(start_state::not_started, std::memory_order_relaxed);
+        break;
+    case start_state::not_started:
+    case start_state::failed: break;
+    }
 }
 
 } // namespace allot

@@ -219,7 +219,7 @@ allot_tenant *tenant_open(const char *path, int &error) {
 }
 
 allot_tenant *tenant_create_path(const char *path) {
-    if (!is_path(path)) return nullptr;
+    if (!region_is_mapped() || !is_path(path)) return nullptr;
     signals_blocked quiet;
     lock_scope registry(region().registry_lock.word, lock_rank::registry);
     tenant *at = &root_tenant();

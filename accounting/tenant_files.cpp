@@ -81,8 +81,10 @@ bool parse_size(const tenant &t, const char *value, std::uint64_t &bytes) {
 int set_max(tenant &t, const char *value) {
     std::uint64_t max;
     if (!parse_size(t, value, max)) return -EINVAL;
-    t.counter.max.store(max, std::memory_order_relaxed);
-    if (usage(t.counter) > max) drain_subtree_of(t);
+    std::uint64_t before = t.counter.max.exchange(max, std::memory_order_relaxed);
+    // A charge ahead that read the old limit may still be on its way: it is made under a context's lock, which the drain
+    // waits for, and what it charged ahead is taken.
+    if (max < before) drain_subtree_of(t);
     return 0;
 }
 

@@ -132,6 +132,7 @@ void verify_set_source(recount_source s) { source.store(s, std::memory_order_rel
 
 verify_result verify() {
     verify_result result{};
+    if (!region_is_mapped()) return result;
     differences found(result);
     recount_source recount = source.load(std::memory_order_acquire);
     tally of_handles(record_count<obj_cgroup>());
