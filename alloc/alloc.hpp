@@ -33,6 +33,9 @@ bool heap_owns(const void *p);
 // The tenant to which this thread's allocations are charged. nullptr: the root. Returns the one before.
 allot_tenant *heap_set_active(allot_tenant *);
 allot_tenant *heap_active();
+// From begin to end, nested, this thread's allocations are charged to the root, whichever tenant is active.
+void heap_unaccounted_begin();
+void heap_unaccounted_end();
 // The living tenant that pays for the block; nullptr for nullptr and for blocks that are not charged.
 allot_tenant *heap_owner_of(const void *p);
 

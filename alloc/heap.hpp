@@ -80,6 +80,8 @@ struct thread_state {
     heap *active;
     home *in_home;              // nullptr: none yet, or none any more
     std::uint32_t active_owner; // wanted, before there is a home to open a heap in; 0: the process's tenant
+    std::uint32_t owner_before; // whom it allocated for when the outermost unaccounted scope began
+    std::uint16_t unaccounted;  // scopes entered
     std::uint8_t farewells;     // how often the thread's destructor ran
 };
 // constinit also here: the compiler then knows that no initialiser has to run before each use.

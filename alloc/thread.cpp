@@ -136,14 +136,11 @@ home *home_here() {
 
 void heap_start() { (void)home_here(); }
 
-allot_tenant *heap_set_active(allot_tenant *tenant) {
-    home *h = home_here();
-    if (h == nullptr)
-        return nullptr;
-    allot_tenant *before = hooks::tenant_of_owner(thread_here.active->owner);
+namespace {
+
+void set_active_owner(home *h, std::uint32_t owner) {
     if (h->busy) // a signal handler inside a slow path may not open a heap
-        return before;
-    std::uint32_t owner = hooks::owner_of_tenant(tenant);
+        return;
     h->busy = true;
     heap *a = heap_for_owner(h, owner);
     h->busy = false;
@@ -151,12 +148,44 @@ allot_tenant *heap_set_active(allot_tenant *tenant) {
         thread_here.active = a;
         thread_here.active_owner = owner;
     }
+}
+
+} // namespace
+
+allot_tenant *heap_set_active(allot_tenant *tenant) {
+    home *h = home_here();
+    if (h == nullptr)
+        return nullptr;
+    std::uint32_t owner = hooks::owner_of_tenant(tenant);
+    if (thread_here.unaccounted != 0) { // takes effect when the outermost scope ends
+        allot_tenant *before = hooks::tenant_of_owner(thread_here.owner_before);
+        thread_here.owner_before = owner;
+        return before;
+    }
+    allot_tenant *before = hooks::tenant_of_owner(thread_here.active->owner);
+    set_active_owner(h, owner);
     return before;
 }
 
 allot_tenant *heap_active() {
+    if (home_here() == nullptr)
+        return nullptr;
+    return hooks::tenant_of_owner(thread_here.unaccounted != 0 ? thread_here.owner_before : thread_here.active->owner);
+}
+
+void heap_unaccounted_begin() {
     home *h = home_here();
-    return h == nullptr ? nullptr : hooks::tenant_of_owner(thread_here.active->owner);
+    if (h == nullptr || thread_here.unaccounted++ != 0)
+        return;
+    thread_here.owner_before = thread_here.active->owner;
+    set_active_owner(h, hooks::owner_of_tenant(nullptr));
+}
+
+void heap_unaccounted_end() {
+    home *h = home_here();
+    if (h == nullptr || thread_here.unaccounted == 0 || --thread_here.unaccounted != 0)
+        return;
+    set_active_owner(h, thread_here.owner_before);
 }
 
 } // namespace allot
