@@ -43,7 +43,10 @@ struct accounted_hooks {
             context_park(heap.ctx);
     }
     static void heap_fold(heap_part &heap) {
-        if (heap.ctx != &uncounted_context)
+        // The bytes of the word are held between its two bounds; the count is not, and a refill is at most 2^14 objects.
+        constexpr std::int32_t far = std::int32_t{1} << 29;
+        std::int32_t objects = net_objects(heap.ctx->net.load(std::memory_order_relaxed));
+        if ((objects > far || objects < -far) && heap.ctx != &uncounted_context)
             context_fold(heap.ctx);
     }
 

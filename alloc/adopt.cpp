@@ -55,18 +55,16 @@ void move_slab(home *from, home *mine, slab *s) {
         heap *theirs = s->of_heap, *own = heap_for_owner(mine, s->obj_cgroup);
         if (own == nullptr)
             return; // stays where it is; its inbox is still collected
-        bool listed = (s->list & 1) == 0 || s->carved < s->capacity;
-        if (listed)
+        if (s->place == slab_place::listed) {
             partial_unlink(theirs->partial[s->size_class], s);
+            partial_link(own->partial[s->size_class], s);
+        }
         theirs->nr_slabs--;
         own->nr_slabs++;
         s->of_heap = own;
         s->account = hooks::make_slab_part(own->account, s->slot_bytes);
-        if (listed) {
-            s->owner = mine->tag;
-            partial_link(own->partial[s->size_class], s);
-        }
-    } else if ((s->list & 1) == 0 || s->carved < s->capacity) {
+        s->owner = mine->tag;
+    } else if (s->place == slab_place::listed) {
         partial_unlink(from->shared_partial[s->size_class], s);
         partial_link(mine->shared_partial[s->size_class], s);
     }
@@ -109,8 +107,7 @@ bool adopt_absorb(home *mine) {
     remote_collect(from);
     for (std::uint32_t unit = 1; unit < arena_frontier(); ++unit) {
         slab *s = slab_at(unit);
-        bool cut = s->kind == unit_kind::private_slab || s->kind == unit_kind::shared_slab;
-        if (cut && s->generation == process_generation() && s->at_home == from)
+        if (is_cut(s) && s->generation == process_generation() && s->at_home == from)
             move_slab(from, mine, s);
     }
     for (heap *a = from->heaps; a != nullptr; a = a->next)

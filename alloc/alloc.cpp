@@ -20,11 +20,9 @@ void *out_of_memory() {
     return nullptr;
 }
 
-bool is_slab(const slab *s) { return s->kind == unit_kind::private_slab || s->kind == unit_kind::shared_slab; }
-
 // The block's usable size; reports what is no block.
 std::size_t checked_usable_size(const slab *s, const void *p) {
-    if (is_slab(s)) {
+    if (is_cut(s)) {
         check_live_slot(s, p);
         return s->slot_bytes;
     }
@@ -122,7 +120,7 @@ void heap_free_sized(void *p, std::size_t size) {
     if (p != nullptr && arena_contains(p)) {
         const slab *s = slab_of(p);
         // Any size that this class, and no smaller one, serves; aligned allocations may sit in a larger class.
-        if ((is_slab(s) && size > s->slot_bytes) || (s->kind == unit_kind::large && size > s->large_bytes))
+        if ((is_cut(s) && size > s->slot_bytes) || (s->kind == unit_kind::large && size > s->large_bytes))
             misuse_size(s, p, size);
     }
     fast_free(p);

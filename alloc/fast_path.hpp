@@ -39,8 +39,8 @@ namespace allot {
     if (marked_free(first_word(p), s->key_here)) [[unlikely]] // freed already
         return free_slow(p);
     slab_push(s, p);
-    if (--s->used == 0) [[unlikely]]
-        return free_last_slow(s);
+    if (--s->countdown == 0) [[unlikely]]
+        return free_place_slow(s);
     if (!hooks::uncharge(s->account)) [[unlikely]]
         return free_uncharge_slow(s);
 }

@@ -21,8 +21,10 @@ constinit thread_local thread_state thread_here{&heap_of_nobody, nullptr, 0, 0, 
 
 namespace {
 
-// Slots are listed by the page: a fresh slab touches no more memory than it must.
+// Slots are listed by the page: a fresh slab touches no more memory than it must. Of large slots a few at once, so that
+// the slow path is not taken for each.
 constexpr std::size_t carve_bytes = 4096;
+constexpr std::uint32_t carve_least = 4;
 
 std::uint64_t new_key(home *h) { // xorshift64 (Marsaglia, 2003): unpredictable enough to tell links from data
     std::uint64_t x = h->next_key;
@@ -37,8 +39,8 @@ bool carve(slab *s) {
     if (s->carved == s->capacity)
         return false;
     std::uint32_t count = static_cast<std::uint32_t>(carve_bytes / s->slot_bytes);
-    if (count == 0)
-        count = 1;
+    if (count < carve_least)
+        count = carve_least;
     if (count > s->capacity - s->carved)
         count = s->capacity - s->carved;
     std::uintptr_t first = address_of(s) + std::uintptr_t{s->carved} * s->slot_bytes;
@@ -55,8 +57,6 @@ bool carve(slab *s) {
 
 slab *new_slab(home *h, unsigned size_class, unit_kind kind) {
     unit_run run = units_alloc(1);
-    if (run.first == 0 && adopt_absorb(h))
-        run = units_alloc(1);
     if (run.first == 0)
         return nullptr;
     slab *s = slab_at(run.first);
@@ -66,13 +66,14 @@ slab *new_slab(home *h, unsigned size_class, unit_kind kind) {
     s->key = new_key(h);
     s->key_here = s->remote_key = s->key ^ address_of(s);
     s->owner = nobody;
-    s->used = 0;
+    s->countdown = 0;
+    s->balance = 0;
     s->inverse = static_cast<std::uint32_t>(inverse);
     s->inverse_limit = static_cast<std::uint32_t>(inverse - 1);
     s->of_heap = nullptr;
     s->slot_bytes = slot_bytes;
     s->size_class = static_cast<std::uint8_t>(size_class);
-    s->in_bin = false;
+    s->place = slab_place::listed;
     s->fresh = run.clean;
     s->generation = process_generation();
     s->next = s->prev = 0;
@@ -116,19 +117,18 @@ void set_bins(heap *a, unsigned size_class, bin_word word) {
         a->bins[bin] = word;
 }
 
-// The bin counts as one user of its slab, so a slab in a bin never looks wholly free to the fast path.
-void put_in_bin(heap *a, slab *s) {
-    s->in_bin = true;
-    s->used++;
-    s->owner = a->tag;
-    set_bins(a, s->size_class, bin_of(s));
+void set_place(slab *s, slab_place place) {
+    std::uint32_t live = live_slots(s);
+    s->place = place;
+    s->countdown = place == slab_place::in_bin ? live + 1 : place == slab_place::listed ? live : frees_before_listing(s->capacity);
+    s->balance = static_cast<std::int32_t>(live - s->countdown);
 }
 
-void take_full_slab_out_of_bin(heap *a, slab *s) {
-    s->in_bin = false;
-    s->used--;
-    s->owner = nobody; // the next free takes the slow path, which lists the slab again
-    set_bins(a, s->size_class, 0);
+void take_out_of_bin(home *h, slab *s) {
+    if (s->kind == unit_kind::private_slab)
+        set_bins(s->of_heap, s->size_class, 0);
+    else
+        h->shared_bin[s->size_class] = 0;
 }
 
 bool has_slot(slab *s) { return (s->list & 1) == 0 || carve(s); }
@@ -138,54 +138,68 @@ void *refused() {
     return nullptr;
 }
 
-// A slab with a free slot in the bin of the class; nullptr: no memory.
-slab *refill_bin(home *h, heap *a, unsigned size_class) {
-    if (bin_word bin = a->bins[bins_of_class(size_class).first]; bin != 0) {
-        slab *in_bin = slab_of_bin(bin);
-        if (has_slot(in_bin))
-            return in_bin;
-        take_full_slab_out_of_bin(a, in_bin);
-    }
-    hooks::heap_fold(a->account);
-    if (a->partial[size_class] == 0)
-        remote_collect(h);
-    slab *s;
-    if (a->partial[size_class] != 0) {
-        s = slab_at(a->partial[size_class]);
-        partial_unlink(a->partial[size_class], s);
-    } else {
-        s = new_private_slab(h, a, size_class);
-        if (s == nullptr)
-            return nullptr;
-    }
-    put_in_bin(a, s);
-    return has_slot(s) ? s : nullptr;
+std::uint32_t &partial_list_of(home *h, slab *s) {
+    return s->kind == unit_kind::private_slab ? s->of_heap->partial[s->size_class] : h->shared_partial[s->size_class];
 }
 
-// As refill_bin, for the slab that the small tenants of this home share.
-slab *refill_shared_bin(home *h, unsigned size_class) {
-    if (bin_word bin = h->shared_bin[size_class]; bin != 0) {
+bin_word bin_now(home *h, heap *a, unsigned size_class) {
+    return a != nullptr ? a->bins[bins_of_class(size_class).first] : h->shared_bin[size_class];
+}
+
+// No unit can be had. Nearly full slabs that wait for more frees are listed now. True if there was one.
+bool list_all_with_room(home *h) {
+    bool any = false;
+    for (std::uint32_t unit = 1; unit < arena_frontier(); ++unit) {
+        slab *s = slab_at(unit);
+        if (s->generation != process_generation() || s->place != slab_place::full || !is_cut(s) || s->at_home != h || !has_room(s))
+            continue;
+        set_place(s, slab_place::listed);
+        partial_link(partial_list_of(h, s), s);
+        any = true;
+    }
+    return any;
+}
+
+// A slab of the class with a free slot, out of every list: the last listed, else a new one; nullptr: no memory.
+slab *find_slab(home *h, heap *a, unsigned size_class) {
+    std::uint32_t &list = a != nullptr ? a->partial[size_class] : h->shared_partial[size_class];
+    if (list == 0)
+        remote_collect(h);
+    slab *s = nullptr;
+    if (list == 0) {
+        s = a != nullptr ? new_private_slab(h, a, size_class) : new_shared_slab(h, size_class);
+        if (s != nullptr || (!list_all_with_room(h) && !adopt_absorb(h)))
+            return s;
+        if (list == 0) // an orphan's slabs may have been wholly free
+            return a != nullptr ? new_private_slab(h, a, size_class) : new_shared_slab(h, size_class);
+    }
+    s = slab_at(list);
+    partial_unlink(list, s);
+    return s;
+}
+
+// A slab with a free slot in the bin of the class, of a heap or (nullptr) of all small tenants of this home together;
+// nullptr: no memory.
+slab *refill_bin(home *h, heap *a, unsigned size_class) {
+    if (bin_word bin = bin_now(h, a, size_class); bin != 0) {
         slab *in_bin = slab_of_bin(bin);
         if (has_slot(in_bin))
             return in_bin;
-        in_bin->in_bin = false;
-        in_bin->used--;
-        h->shared_bin[size_class] = 0;
+        take_out_of_bin(h, in_bin);
+        set_place(in_bin, slab_place::full);
     }
-    if (h->shared_partial[size_class] == 0)
-        remote_collect(h);
-    slab *s;
-    if (h->shared_partial[size_class] != 0) {
-        s = slab_at(h->shared_partial[size_class]);
-        partial_unlink(h->shared_partial[size_class], s);
+    if (a != nullptr)
+        hooks::heap_fold(a->account);
+    slab *s = find_slab(h, a, size_class);
+    if (s == nullptr)
+        return nullptr;
+    set_place(s, slab_place::in_bin);
+    if (a != nullptr) {
+        s->owner = a->tag;
+        set_bins(a, size_class, bin_of(s));
     } else {
-        s = new_shared_slab(h, size_class);
-        if (s == nullptr)
-            return nullptr;
+        h->shared_bin[size_class] = bin_of(s);
     }
-    s->in_bin = true;
-    s->used++;
-    h->shared_bin[size_class] = bin_of(s);
     return has_slot(s) ? s : nullptr;
 }
 
@@ -194,7 +208,7 @@ std::uint32_t granule_in_unit(const void *p) { return static_cast<std::uint32_t>
 void *alloc_shared(home *h, heap *a, unsigned size_class) {
     if (!hooks::charge_object(a->account, class_bytes(size_class)))
         return refused();
-    slab *s = refill_shared_bin(h, size_class);
+    slab *s = refill_bin(h, nullptr, size_class);
     if (s == nullptr) {
         hooks::uncharge_object(a->account, class_bytes(size_class));
         return refused();
@@ -207,24 +221,26 @@ void *alloc_shared(home *h, heap *a, unsigned size_class) {
     return slot;
 }
 
-void discard(home *h, slab *s) {
+void discard(slab *s) {
     if (s->kind == unit_kind::private_slab) {
         s->of_heap->nr_slabs--;
         hooks::owner_put(s->obj_cgroup);
     } else {
         metadata_free(s->owners, unit_bytes / s->slot_bytes * sizeof(std::uint32_t));
     }
-    (void)h;
     units_free(unit_of(s), 1);
 }
 
-std::uint32_t &partial_list_of(home *h, slab *s) {
-    return s->kind == unit_kind::private_slab ? s->of_heap->partial[s->size_class] : h->shared_partial[s->size_class];
-}
-
-void drop_slab_from_partial(home *h, slab *s) {
-    partial_unlink(partial_list_of(h, s), s);
-    discard(h, s);
+// The countdown of a slab outside the bins is 0.
+void change_place(home *h, slab *s) {
+    if (s->place == slab_place::full) {
+        set_place(s, slab_place::listed);
+        partial_link(partial_list_of(h, s), s);
+    }
+    if (live_slots(s) == 0) {
+        partial_unlink(partial_list_of(h, s), s);
+        discard(s);
+    }
 }
 
 // Whom a live slot is charged to; takes the name out of a shared slab's vector.
@@ -291,18 +307,9 @@ void free_slot_slow(home *h, slab *s, void *p) {
 } // namespace
 
 void slot_return(home *h, slab *s, void *slot) {
-    bool was_full = !s->in_bin && (s->list & 1) != 0 && s->carved == s->capacity;
     slab_push(s, slot);
-    s->used--;
-    if (s->in_bin)
-        return;
-    if (was_full) {
-        if (s->kind == unit_kind::private_slab)
-            s->owner = h->tag;
-        partial_link(partial_list_of(h, s), s);
-    }
-    if (s->used == 0)
-        drop_slab_from_partial(h, s);
+    if (--s->countdown == 0)
+        change_place(h, s);
 }
 
 void *alloc_class_slow(home *h, heap *a, unsigned size_class) {
@@ -314,7 +321,7 @@ void *alloc_class_slow(home *h, heap *a, unsigned size_class) {
     void *slot = slab_pop(s);
     if (!hooks::charge(s->account) && !hooks::charge_slow(s->account)) {
         slab_push(s, slot);
-        s->used--;
+        s->countdown--;
         return refused();
     }
     return slot;
@@ -337,14 +344,14 @@ void *malloc_charge_slow(void *slot, slab *s) {
     if (h->busy) { // in a signal handler that interrupted a slow path: the context's lock may be this thread's own
         (void)hooks::uncharge(s->account);
         slab_push(s, slot);
-        s->used--;
+        s->countdown--;
         return emergency_alloc(s->slot_bytes, granule_bytes);
     }
     visit here(h);
     if (hooks::charge_slow(s->account))
         return slot;
     slab_push(s, slot); // the slab sits in a bin, so it does not become empty
-    s->used--;
+    s->countdown--;
     return refused();
 }
 
@@ -373,15 +380,17 @@ void free_slow(void *p) {
     }
 }
 
-void free_last_slow(slab *s) {
+void free_place_slow(slab *s) {
     home *h = thread_here.in_home;
     hooks::slab_part account = s->account;
-    if (h->busy) { // in a signal handler: the slab stays listed, empty; the next refill finds it
+    if (h->busy) { // in a signal handler: lists are not touched; the next free comes here again
+        s->countdown++;
+        s->balance--;
         (void)hooks::uncharge(account);
         return;
     }
     visit here(h);
-    drop_slab_from_partial(h, s);
+    change_place(h, s);
     if (!hooks::uncharge(account))
         hooks::uncharge_slow(account);
 }
@@ -394,33 +403,27 @@ void free_uncharge_slow(slab *s) {
     hooks::uncharge_slow(s->account);
 }
 
+namespace {
+
+void empty_bin(home *h, bin_word bin) {
+    if (bin == 0)
+        return;
+    slab *s = slab_of_bin(bin);
+    take_out_of_bin(h, s);
+    set_place(s, has_room(s) ? slab_place::listed : slab_place::full);
+    if (live_slots(s) == 0)
+        discard(s);
+    else if (s->place == slab_place::listed)
+        partial_link(partial_list_of(h, s), s);
+}
+
+} // namespace
+
 void home_return_empty_slabs(home *h) {
-    for (heap *a = h->heaps; a != nullptr; a = a->next)
-        for (unsigned c = 0; c < nr_classes; ++c) {
-            bin_word bin = a->bins[bins_of_class(c).first];
-            if (bin == 0)
-                continue;
-            slab *s = slab_of_bin(bin);
-            bool full = (s->list & 1) != 0 && s->carved == s->capacity;
-            take_full_slab_out_of_bin(a, s);
-            if (s->used == 0)
-                discard(h, s);
-            else if (!full) {
-                s->owner = a->tag;
-                partial_link(a->partial[c], s);
-            }
-        }
     for (unsigned c = 0; c < nr_classes; ++c) {
-        if (h->shared_bin[c] == 0)
-            continue;
-        slab *s = slab_of_bin(h->shared_bin[c]);
-        h->shared_bin[c] = 0;
-        s->in_bin = false;
-        s->used--;
-        if (s->used == 0)
-            discard(h, s);
-        else if ((s->list & 1) == 0 || s->carved < s->capacity)
-            partial_link(h->shared_partial[c], s);
+        for (heap *a = h->heaps; a != nullptr; a = a->next)
+            empty_bin(h, a->bins[bins_of_class(c).first]);
+        empty_bin(h, h->shared_bin[c]);
     }
 }
 

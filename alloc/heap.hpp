@@ -15,7 +15,7 @@
 //   whoever holds the lock of adopt.cpp.
 // Owner: wiped memory (metadata.hpp), so a forked child finds zeros: tag 0, empty bins.
 // Invariants: 1. tag is unique for ever, in a process and its forked descendants; 0 is wiped, no_tag has no home.
-//   2. bins name private slabs of the heap with free or uncarved slots, or 0.
+//   2. bins name private slabs of the heap, or 0.
 #pragma once
 
 #include "alloc/arena.hpp"
@@ -99,7 +99,7 @@ struct thread_state {
 [[nodiscard]] void *malloc_slow(std::size_t size);
 [[nodiscard]] void *malloc_charge_slow(void *slot, slab *);   // the context's word passed its bound
 void free_slow(void *p);                                      // not private, not ours, misused, foreign
-void free_last_slow(slab *);                                  // its last live slot was freed; not yet uncharged
+void free_place_slow(slab *);                                 // pushed; its countdown is 0; not yet uncharged
 void free_uncharge_slow(slab *);                              // pushed; the context's word passed its bound
 
 // A slot of exactly this class from the active heap.

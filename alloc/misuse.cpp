@@ -19,7 +19,7 @@ std::uint32_t owner_of_block(const slab *s, const void *p) {
 [[noreturn]] void report(const char *kind, const slab *s, const void *p, const char *detail) {
     line_writer line;
     line.text("allot: ").text(kind).text(" of ").hexadecimal(reinterpret_cast<std::uintptr_t>(p));
-    if (s != nullptr && (s->kind == unit_kind::private_slab || s->kind == unit_kind::shared_slab))
+    if (s != nullptr && is_cut(s))
         line.text(", size class ").number(s->slot_bytes);
     if (s != nullptr && s->kind == unit_kind::large)
         line.text(", block of ").number(s->large_bytes).text(" bytes");

@@ -20,8 +20,6 @@ void for_each_header(Visit visit) {
     }
 }
 
-std::uint32_t live_slots(const slab *s) { return s->used - (s->in_bin ? 1 : 0); }
-
 #ifndef ALLOT_NULL_HOOKS
 void recount_shared(const slab *s, recount_sink &sink) {
     for (std::uint32_t i = 0; i < s->carved; ++i)
@@ -61,7 +59,7 @@ heap_statistics heap_statistics_get() {
     if (arena.granules == 0)
         return found;
     for_each_header([&](const slab *s) {
-        if (s->kind == unit_kind::private_slab || s->kind == unit_kind::shared_slab) {
+        if (is_cut(s)) {
             found.live_objects += live_slots(s);
             found.live_bytes += std::uint64_t{live_slots(s)} * s->slot_bytes;
         } else if (s->kind == unit_kind::large) {

@@ -10,8 +10,9 @@
 //
 // Threads: line 0 and the links of the list belong to the home that owns the slab; `owner`, `home` change under adoption
 //   only (adopt.hpp). Line 1 is otherwise written before the slab is published.
-// Invariants: 1. live slots + listed slots = carved; used = live slots + (1 while the slab sits in a bin).
-//   2. owner = the home's tag, or `nobody` where every free must take the slow path: full, shared, large and free units.
+// Invariants: 1. live slots + free slots in the list = carved; live slots = countdown + balance.
+//   2. owner = the home's tag for private slabs; `nobody` where every free must take the slow path.
+//   3. countdown reaches 0 exactly when the slab's place must change (slab_place).
 #pragma once
 
 #include "alloc/binding.hpp"
@@ -42,6 +43,14 @@ enum class unit_kind : std::uint8_t {
     abandoned,      // cannot be used in this process any more (inherited by fork, then freed)
 };
 
+// Where a slab waits for its next use. A full slab is listed again only after a few frees, not after the first, so that
+// a heap whose slabs are nearly all full does not go through its lists for every object.
+enum class slab_place : std::uint8_t {
+    in_bin, // countdown = live slots + 1: never 0
+    listed, // has free slots, in the heap's list; countdown = live slots: 0 when it is wholly free
+    full,   // in no list; countdown = frees until it is listed
+};
+
 struct alignas(64) slab {
     // Line 0: written by the owner thread on every operation.
     std::uintptr_t list = 0;     // address of the first free slot, or unit address | 1 when there is none
@@ -49,9 +58,10 @@ struct alignas(64) slab {
     std::uint64_t key_here = 0;  // key ^ unit address
     std::uint64_t owner = 0;
     [[no_unique_address]] hooks::slab_part account = {};
-    std::uint32_t used = 0;
+    std::uint32_t countdown = 0;
     std::uint32_t inverse = 0;       // of the slot size, see slot_starts_at
     std::uint32_t inverse_limit = 0;
+    std::int32_t balance = 0;    // live slots - countdown; changes with the place
 
     // Line 1: read by threads that free from afar.
     alignas(64) home *at_home = nullptr; // whose inbox takes remote frees
@@ -60,7 +70,7 @@ struct alignas(64) slab {
     std::uint32_t slot_bytes = 0;
     std::uint8_t size_class = 0;
     unit_kind kind = unit_kind::unmapped;
-    bool in_bin = false;
+    slab_place place = slab_place::full;
     bool fresh = false;                // slots carved now are zero but for what this life wrote
     std::uint32_t obj_cgroup = 0;  // private slabs and large blocks: the owner charged
     std::uint32_t generation = 0;  // of the process that made it (fork.hpp)
@@ -88,6 +98,15 @@ constexpr std::uint64_t inverse_of(std::uint32_t slot_bytes) { // M above; 2^32 
     return ((std::uint64_t{1} << 32) + granules - 1) / granules;
 }
 
+inline bool is_cut(const slab *s) { return s->kind == unit_kind::private_slab || s->kind == unit_kind::shared_slab; }
+inline std::uint32_t live_slots(const slab *s) { return s->countdown + static_cast<std::uint32_t>(s->balance); }
+inline bool has_room(const slab *s) { return (s->list & 1) == 0 || s->carved < s->capacity; } // a slot listed or to carve
+
+// Frees after which a full slab of so many slots is listed again: a sixteenth, at most 64, at least 1.
+constexpr std::uint32_t frees_before_listing(std::uint32_t capacity) {
+    return capacity < 32 ? 1 : capacity / 16 < 64 ? capacity / 16 : 64;
+}
+
 inline std::uint64_t &first_word(void *slot) { return *static_cast<std::uint64_t *>(slot); }
 
 // The word says that this slot, or whichever slot of the unit carries it, was freed and not handed out since.
@@ -99,7 +118,7 @@ inline std::uintptr_t end_of_list(std::uintptr_t unit_address) { return unit_add
 [[gnu::always_inline]] inline void *slab_pop(slab *s) {
     void *slot = reinterpret_cast<void *>(s->list);
     s->list = first_word(slot) ^ s->key;
-    s->used++;
+    s->countdown++;
     first_word(slot) = 0;
     return slot;
 }
