@@ -22,8 +22,7 @@ constinit bool accounted_hooks::counting = false;
 
 void accounted_hooks::owner_path(std::uint32_t obj_cgroup, char *path, std::size_t bytes) {
     *path = '\0';
-    if (counting && obj_cgroup != 0)
-        write_path(*tenant_named_by(obj_cgroup), path, bytes);
+    if (counting && obj_cgroup != 0) write_path(*tenant_named_by(obj_cgroup), path, bytes);
 }
 
 } // namespace allot

@@ -34,20 +34,17 @@ struct accounted_hooks {
             heap.ctx = &uncounted_context;
     }
     static void heap_close(heap_part &heap) {
-        if (heap.ctx != nullptr && heap.ctx != &uncounted_context)
-            context_close(heap.ctx);
+        if (heap.ctx != nullptr && heap.ctx != &uncounted_context) context_close(heap.ctx);
         heap = {};
     }
     static void heap_park(heap_part &heap) {
-        if (heap.ctx != nullptr && heap.ctx != &uncounted_context)
-            context_park(heap.ctx);
+        if (heap.ctx != nullptr && heap.ctx != &uncounted_context) context_park(heap.ctx);
     }
     static void heap_fold(heap_part &heap) {
         // The bytes of the word are held between its two bounds; the count is not, and a refill is at most 2^14 objects.
         constexpr std::int32_t far = std::int32_t{1} << 29;
         std::int32_t objects = net_objects(heap.ctx->net.load(std::memory_order_relaxed));
-        if ((objects > far || objects < -far) && heap.ctx != &uncounted_context)
-            context_fold(heap.ctx);
+        if ((objects > far || objects < -far) && heap.ctx != &uncounted_context) context_fold(heap.ctx);
     }
 
     static slab_part make_slab_part(const heap_part &heap, std::size_t bytes) {
@@ -55,12 +52,13 @@ struct accounted_hooks {
     }
     [[gnu::always_inline]] static bool charge(const slab_part &slab) { return context_charge(*slab.ctx, slab.delta); }
     static bool charge_slow(const slab_part &slab) { return context_charge_slow(slab.ctx, slab.delta); }
-    [[gnu::always_inline]] static bool uncharge(const slab_part &slab) { return context_uncharge(*slab.ctx, slab.delta); }
+    [[gnu::always_inline]] static bool uncharge(const slab_part &slab) {
+        return context_uncharge(*slab.ctx, slab.delta);
+    }
     static void uncharge_slow(const slab_part &slab) { context_uncharge_slow(slab.ctx); }
 
     static bool charge_object(const heap_part &heap, std::size_t bytes) {
-        if (bytes >= direct_charge_bytes)
-            return !counting || charge_bytes(heap.obj_cgroup, bytes, charge_kind::large);
+        if (bytes >= direct_charge_bytes) return !counting || charge_bytes(heap.obj_cgroup, bytes, charge_kind::large);
         net_word delta = net_of(static_cast<std::int64_t>(bytes), 1);
         return context_charge(*heap.ctx, delta) || context_charge_slow(heap.ctx, delta);
     }
@@ -93,15 +91,15 @@ struct accounted_hooks {
     static std::uint32_t owner_of_tenant(allot_tenant *tenant) {
         return counting ? obj_cgroup_of(tenant != nullptr ? tenant : tenant_root()) : 1;
     }
-    static allot_tenant *tenant_of_owner(std::uint32_t obj_cgroup) { return counting ? tenant_of(obj_cgroup) : nullptr; }
+    static allot_tenant *tenant_of_owner(std::uint32_t obj_cgroup) {
+        return counting ? tenant_of(obj_cgroup) : nullptr;
+    }
     static void owner_path(std::uint32_t obj_cgroup, char *path, std::size_t bytes);
     static void owner_grab(std::uint32_t obj_cgroup) {
-        if (counting)
-            obj_cgroup_grab(obj_cgroup);
+        if (counting) obj_cgroup_grab(obj_cgroup);
     }
     static void owner_put(std::uint32_t obj_cgroup) {
-        if (counting)
-            obj_cgroup_put(obj_cgroup);
+        if (counting) obj_cgroup_put(obj_cgroup);
     }
     static bool transfer(std::uint32_t from, std::uint32_t to, std::size_t bytes) {
         return !counting || transfer_charge(from, to, bytes, 1);
@@ -114,10 +112,9 @@ struct accounted_hooks {
     // Never refuses and never gives back. Its net is written by several threads without order: nobody reads it.
     static context uncounted_context;
 
-  private:
+private:
     static void uncharge_large(std::uint32_t obj_cgroup, std::size_t bytes) {
-        if (counting)
-            uncharge_bytes(obj_cgroup, bytes, charge_kind::large);
+        if (counting) uncharge_bytes(obj_cgroup, bytes, charge_kind::large);
     }
 };
 static_assert(object_hooks<accounted_hooks>);

@@ -8,19 +8,19 @@
 namespace allot {
 
 class active_scope {
-  public:
+public:
     explicit active_scope(allot_tenant *tenant) : before_(heap_set_active(tenant)) {}
     ~active_scope() { heap_set_active(before_); }
     active_scope(const active_scope &) = delete;
     active_scope &operator=(const active_scope &) = delete;
 
-  private:
+private:
     allot_tenant *before_;
 };
 
 // Charged to the root's own line, if wanted.
 class unaccounted_scope {
-  public:
+public:
     explicit unaccounted_scope(bool wanted) : wanted_(wanted) {
         if (wanted_) [[unlikely]]
             heap_unaccounted_begin();
@@ -32,7 +32,7 @@ class unaccounted_scope {
     unaccounted_scope(const unaccounted_scope &) = delete;
     unaccounted_scope &operator=(const unaccounted_scope &) = delete;
 
-  private:
+private:
     bool wanted_;
 };
 

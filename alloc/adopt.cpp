@@ -26,8 +26,7 @@ constinit orphanage all{.lock = {}, .orphans = nullptr, .homes = nullptr, .nr_ho
 
 home *new_home() {
     void *memory = wiped_alloc(sizeof(home));
-    if (memory == nullptr)
-        return nullptr;
+    if (memory == nullptr) return nullptr;
     home *h = new (memory) home{};
     h->tag = all.next_tag.fetch_add(1, std::memory_order_relaxed);
     h->next_key = os_random() | 1;
@@ -53,8 +52,7 @@ home *take_orphan() {
 void move_slab(home *from, home *mine, slab *s) {
     if (s->kind == unit_kind::private_slab) {
         heap *theirs = s->of_heap, *own = heap_for_owner(mine, s->obj_cgroup);
-        if (own == nullptr)
-            return; // stays where it is; its inbox is still collected
+        if (own == nullptr) return; // stays where it is; its inbox is still collected
         if (s->place == slab_place::listed) {
             partial_unlink(theirs->partial[s->size_class], s);
             partial_link(own->partial[s->size_class], s);
@@ -83,8 +81,7 @@ void home_leave(home *h) {
     h->busy = true; // the inbox is ours until the home is on the list
     remote_collect(h);
     home_return_empty_slabs(h);
-    for (heap *a = h->heaps; a != nullptr; a = a->next)
-        hooks::heap_park(a->account);
+    for (heap *a = h->heaps; a != nullptr; a = a->next) hooks::heap_park(a->account);
     thread_here.active = &heap_of_nobody;
     thread_here.in_home = nullptr;
     h->busy = false;
@@ -96,27 +93,22 @@ void home_leave(home *h) {
 
 void adopt_collect_for(home *orphan) {
     lock_guard guard(all.lock);
-    if (orphan->state.load(std::memory_order_relaxed) == home_state::orphaned)
-        remote_collect(orphan);
+    if (orphan->state.load(std::memory_order_relaxed) == home_state::orphaned) remote_collect(orphan);
 }
 
 bool adopt_absorb(home *mine) {
     home *from = take_orphan();
-    if (from == nullptr)
-        return false;
+    if (from == nullptr) return false;
     remote_collect(from);
     for (std::uint32_t unit = 1; unit < arena_frontier(); ++unit) {
         slab *s = slab_at(unit);
-        if (is_cut(s) && s->generation == process_generation() && s->at_home == from)
-            move_slab(from, mine, s);
+        if (is_cut(s) && s->generation == process_generation() && s->at_home == from) move_slab(from, mine, s);
     }
-    for (heap *a = from->heaps; a != nullptr; a = a->next)
-        hooks::heap_park(a->account);
+    for (heap *a = from->heaps; a != nullptr; a = a->next) hooks::heap_park(a->account);
     lock_guard guard(all.lock);
     from->next_orphan = nullptr; // at the end: with no slabs it is the least useful to move into
     home **end = &all.orphans;
-    while (*end != nullptr)
-        end = &(*end)->next_orphan;
+    while (*end != nullptr) end = &(*end)->next_orphan;
     *end = from;
     from->state.store(home_state::orphaned, std::memory_order_relaxed);
     return true;

@@ -26,17 +26,14 @@ std::size_t checked_usable_size(const slab *s, const void *p) {
         check_live_slot(s, p);
         return s->slot_bytes;
     }
-    if (s->kind == unit_kind::large && reinterpret_cast<std::uintptr_t>(p) == address_of(s))
-        return s->large_bytes;
-    if (s->kind == unit_kind::reserve)
-        return emergency_usable_size(p);
+    if (s->kind == unit_kind::large && reinterpret_cast<std::uintptr_t>(p) == address_of(s)) return s->large_bytes;
+    if (s->kind == unit_kind::reserve) return emergency_usable_size(p);
     misuse_invalid(s, p);
 }
 
 void *move_block(void *p, std::size_t was, std::size_t size) {
     void *moved = fast_malloc(size);
-    if (moved == nullptr)
-        return nullptr;
+    if (moved == nullptr) return nullptr;
     std::memcpy(moved, p, was < size ? was : size);
     fast_free(p);
     return moved;
@@ -52,40 +49,34 @@ void heap_free(void *p) { fast_free(p); }
 
 void *heap_calloc(std::size_t count, std::size_t size) {
     std::size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes))
-        return out_of_memory();
+    if (__builtin_mul_overflow(count, size, &bytes)) return out_of_memory();
     if (bytes <= medium_max_bytes) {
         void *p = fast_malloc(bytes);
         return p == nullptr ? nullptr : std::memset(p, 0, bytes);
     }
     home *h = home_here();
-    if (h == nullptr || h->busy)
-        return out_of_memory();
+    if (h == nullptr || h->busy) return out_of_memory();
     large_block large;
     {
         visit here(h);
         large = large_alloc(h, thread_here.active, bytes, granule_bytes);
     }
-    if (large.block != nullptr && !large.zero)
-        std::memset(large.block, 0, bytes);
+    if (large.block != nullptr && !large.zero) std::memset(large.block, 0, bytes);
     return large.block;
 }
 
 void *heap_realloc(void *p, std::size_t size) {
-    if (p == nullptr)
-        return fast_malloc(size);
+    if (p == nullptr) return fast_malloc(size);
     if (size == 0) {
         fast_free(p);
         return nullptr;
     }
-    if (!arena_contains(p))
-        return foreign_pointers.realloc(p, size);
+    if (!arena_contains(p)) return foreign_pointers.realloc(p, size);
     slab *s = slab_of(p);
     std::size_t usable = checked_usable_size(s, p);
     if (s->kind == unit_kind::large) {
         home *h = home_here();
-        if (h != nullptr && size > medium_max_bytes && large_resize(h, s, size))
-            return p;
+        if (h != nullptr && size > medium_max_bytes && large_resize(h, s, size)) return p;
     } else if (may_stay(usable, size)) {
         return p;
     }
@@ -93,13 +84,10 @@ void *heap_realloc(void *p, std::size_t size) {
 }
 
 void *heap_aligned_alloc(std::size_t alignment, std::size_t size) {
-    if (alignment <= granule_bytes)
-        return fast_malloc(size);
+    if (alignment <= granule_bytes) return fast_malloc(size);
     home *h = home_here();
-    if (h == nullptr)
-        return out_of_memory();
-    if (h->busy)
-        return emergency_alloc(size, alignment);
+    if (h == nullptr) return out_of_memory();
+    if (h->busy) return emergency_alloc(size, alignment);
     if (alignment <= medium_max_bytes && size <= medium_max_bytes) {
         unsigned size_class = aligned_class_of(size, alignment);
         return fast_malloc(class_bytes(size_class)); // size_class exists: the largest fits every such alignment
@@ -109,10 +97,8 @@ void *heap_aligned_alloc(std::size_t alignment, std::size_t size) {
 }
 
 std::size_t heap_usable_size(const void *p) {
-    if (p == nullptr)
-        return 0;
-    if (!arena_contains(p))
-        return foreign_pointers.usable_size(p);
+    if (p == nullptr) return 0;
+    if (!arena_contains(p)) return foreign_pointers.usable_size(p);
     return checked_usable_size(slab_of(p), p);
 }
 
@@ -131,22 +117,19 @@ void heap_free_aligned_sized(void *p, std::size_t, std::size_t size) { heap_free
 bool heap_owns(const void *p) { return arena_contains(p); }
 
 allot_tenant *heap_owner_of(const void *p) {
-    if (p == nullptr || !arena_contains(p))
-        return nullptr;
+    if (p == nullptr || !arena_contains(p)) return nullptr;
     const slab *s = slab_of(p);
-    if (s->generation != process_generation())
-        return nullptr;
-    if (s->kind == unit_kind::private_slab || s->kind == unit_kind::large)
-        return hooks::tenant_of_owner(s->obj_cgroup);
+    if (s->generation != process_generation()) return nullptr;
+    if (s->kind == unit_kind::private_slab || s->kind == unit_kind::large) return hooks::tenant_of_owner(s->obj_cgroup);
     if (s->kind == unit_kind::shared_slab)
-        return hooks::tenant_of_owner(s->owners[slot_index(s, static_cast<std::uint32_t>(granule_of(p)) & granule_mask)]);
+        return hooks::tenant_of_owner(
+            s->owners[slot_index(s, static_cast<std::uint32_t>(granule_of(p)) & granule_mask)]);
     return nullptr;
 }
 
 std::size_t heap_trim(std::size_t keep) {
     home *h = home_here();
-    if (h == nullptr || h->busy)
-        return 0;
+    if (h == nullptr || h->busy) return 0;
     {
         visit here(h);
         home_return_empty_slabs(h);

@@ -40,14 +40,14 @@ void heap_unaccounted_end();
 allot_tenant *heap_owner_of(const void *p);
 
 struct heap_statistics {
-    std::uint64_t mapped_bytes;    // address range taken from the system and usable, touched or not
-    std::uint64_t live_bytes;      // usable sizes of live blocks
+    std::uint64_t mapped_bytes; // address range taken from the system and usable, touched or not
+    std::uint64_t live_bytes;   // usable sizes of live blocks
     std::uint64_t live_objects;
-    std::uint64_t large_bytes;     // of live_bytes: blocks that have whole units to themselves
+    std::uint64_t large_bytes; // of live_bytes: blocks that have whole units to themselves
     std::uint64_t large_objects;
-    std::uint64_t cached_bytes;    // free, kept for reuse, possibly resident
-    std::uint64_t metadata_bytes;  // headers, heaps, owner vectors
-    std::uint64_t homes;           // thread heaps ever made and still held, living and orphaned
+    std::uint64_t cached_bytes;   // free, kept for reuse, possibly resident
+    std::uint64_t metadata_bytes; // headers, heaps, owner vectors
+    std::uint64_t homes;          // thread heaps ever made and still held, living and orphaned
 };
 // Walks every slab header: exact when no other thread allocates, a snapshot with small races otherwise.
 heap_statistics heap_statistics_get();

@@ -37,24 +37,20 @@ bool map_at(std::uintptr_t address, std::size_t bytes) {
 
 // Headers and units of [frontier, frontier + units), or neither.
 bool map_piece(std::size_t frontier, std::size_t units) {
-    if (frontier + units > arena.max_units)
-        return false;
+    if (frontier + units > arena.max_units) return false;
     std::uintptr_t headers = reinterpret_cast<std::uintptr_t>(header_window + frontier);
-    if (!map_at(headers, units * sizeof(slab)))
-        return false;
-    if (map_at(arena.base + (frontier << unit_shift), units << unit_shift))
-        return true;
-    if (!reserved)
-        os_unmap(headers, units * sizeof(slab));
+    if (!map_at(headers, units * sizeof(slab))) return false;
+    if (map_at(arena.base + (frontier << unit_shift), units << unit_shift)) return true;
+    if (!reserved) os_unmap(headers, units * sizeof(slab));
     return false;
 }
 
 bool choose_windows(std::uintptr_t start, std::size_t units) {
     header_window = reinterpret_cast<slab *>(start);
-    __atomic_store_n(&arena.base, (start + units * sizeof(slab) + unit_bytes - 1) & ~(unit_bytes - 1), __ATOMIC_RELAXED);
+    __atomic_store_n(&arena.base, (start + units * sizeof(slab) + unit_bytes - 1) & ~(unit_bytes - 1),
+                     __ATOMIC_RELAXED);
     arena.max_units = units;
-    if (arena_grow(piece_units - 1, nullptr) == 0)
-        return false;
+    if (arena_grow(piece_units - 1, nullptr) == 0) return false;
     // Last: a thread that allocates for the first time while another one starts the arena looks at header 0 meanwhile.
     __atomic_store_n(&arena.headers, header_window, __ATOMIC_RELEASE);
     return true;
@@ -66,14 +62,12 @@ bool arena_start() {
     // A far place that nobody else is given: mmap hands out addresses from the top down, heaps grow from below.
     for (int attempt = 0; attempt < 4; ++attempt) {
         std::uintptr_t random = os_random() & ((std::uint64_t{1} << 13) - 1);
-        if (choose_windows(std::uintptr_t{0x100000000000} + (random << 30), arena_max_units))
-            return true;
+        if (choose_windows(std::uintptr_t{0x100000000000} + (random << 30), arena_max_units)) return true;
     }
     for (std::size_t bytes = std::size_t{1} << 36; bytes >= std::size_t{1} << 26; bytes >>= 1) {
         std::size_t units = bytes / unit_bytes;
         std::uintptr_t start = os_reserve(units * sizeof(slab) + bytes + unit_bytes);
-        if (start == 0)
-            continue;
+        if (start == 0) continue;
         reserved = true;
         return choose_windows(start, units);
     }
@@ -85,8 +79,7 @@ std::uint32_t arena_grow(std::uint32_t units, std::uint32_t *grown) {
     std::size_t least = (units + piece_units - 1) / piece_units * piece_units;
     std::size_t want = frontier == 0 || least > growth_units ? least : growth_units;
     while (!map_piece(frontier, want)) {
-        if (want == least)
-            return 0;
+        if (want == least) return 0;
         want = least;
     }
     for (std::size_t i = frontier; i < frontier + want; ++i) {
@@ -102,8 +95,7 @@ std::uint32_t arena_grow(std::uint32_t units, std::uint32_t *grown) {
     }
     // A plain store: see arena_state.
     __atomic_store_n(&arena.granules, (frontier + want) << granules_shift, __ATOMIC_RELEASE);
-    if (grown != nullptr)
-        *grown = static_cast<std::uint32_t>(frontier + want - first);
+    if (grown != nullptr) *grown = static_cast<std::uint32_t>(frontier + want - first);
     return static_cast<std::uint32_t>(first);
 }
 

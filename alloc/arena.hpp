@@ -32,7 +32,7 @@ struct arena_state {
     std::uintptr_t base;     // of unit 0
     std::uintptr_t granules; // (frontier in units) * granules a unit
     slab *headers;           // before the start: one slab that is always empty
-    std::size_t max_units; // less than arena_max_units where address space is scarce
+    std::size_t max_units;   // less than arena_max_units where address space is scarce
 };
 [[gnu::visibility("hidden")]] extern arena_state arena; // hidden: reached without the global offset table
 
@@ -47,7 +47,9 @@ inline constexpr std::uint32_t granule_mask = (1U << granules_shift) - 1;
 inline bool arena_contains(const void *p) {
     return reinterpret_cast<std::uintptr_t>(p) - arena.base < arena.granules << 4;
 }
-[[gnu::always_inline]] inline slab *slab_of_granule(std::uintptr_t granule) { return arena.headers + (granule >> granules_shift); }
+[[gnu::always_inline]] inline slab *slab_of_granule(std::uintptr_t granule) {
+    return arena.headers + (granule >> granules_shift);
+}
 inline slab *slab_of(const void *p) {
     return arena.headers + ((reinterpret_cast<std::uintptr_t>(p) - arena.base) >> unit_shift);
 }

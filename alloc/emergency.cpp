@@ -18,8 +18,7 @@ constinit std::atomic<std::size_t> handed_out{0};
 
 void emergency_start() {
     unit_run run = units_alloc(1);
-    if (run.first == 0)
-        return;
+    if (run.first == 0) return;
     slab_at(run.first)->kind = unit_kind::reserve;
     reserve_unit = run.first;
 }

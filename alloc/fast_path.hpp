@@ -22,8 +22,7 @@ namespace allot {
 [[gnu::always_inline]] inline void *fast_malloc(std::size_t size) {
     if (size <= small_max_bytes) [[likely]]
         return fast_alloc_from(small_bin(size), size);
-    if (size <= medium_max_bytes)
-        return fast_alloc_from(medium_bin(size), size);
+    if (size <= medium_max_bytes) return fast_alloc_from(medium_bin(size), size);
     return malloc_slow(size);
 }
 
@@ -36,7 +35,7 @@ namespace allot {
         return free_slow(p);
     if (!slot_starts_at(s, static_cast<std::uint32_t>(granule) & granule_mask)) [[unlikely]] // inside an object
         return free_slow(p);
-    if (marked_free(first_word(p), s->key_here)) [[unlikely]] // freed already
+    if (may_be_marked_free(p, s)) [[unlikely]] // freed already
         return free_slow(p);
     slab_push(s, p);
     if (--s->countdown == 0) [[unlikely]]

@@ -36,13 +36,10 @@ std::uint64_t new_key(home *h) { // xorshift64 (Marsaglia, 2003): unpredictable 
 
 // Lists more slots of a slab that has none listed. False: all are carved.
 bool carve(slab *s) {
-    if (s->carved == s->capacity)
-        return false;
+    if (s->carved == s->capacity) return false;
     std::uint32_t count = static_cast<std::uint32_t>(carve_bytes / s->slot_bytes);
-    if (count < carve_least)
-        count = carve_least;
-    if (count > s->capacity - s->carved)
-        count = s->capacity - s->carved;
+    if (count < carve_least) count = carve_least;
+    if (count > s->capacity - s->carved) count = s->capacity - s->carved;
     std::uintptr_t first = address_of(s) + std::uintptr_t{s->carved} * s->slot_bytes;
     std::uintptr_t next = s->list;
     for (std::uint32_t i = count; i-- > 0;) {
@@ -57,8 +54,7 @@ bool carve(slab *s) {
 
 slab *new_slab(home *h, unsigned size_class, unit_kind kind) {
     unit_run run = units_alloc(1);
-    if (run.first == 0)
-        return nullptr;
+    if (run.first == 0) return nullptr;
     slab *s = slab_at(run.first);
     std::uint32_t slot_bytes = static_cast<std::uint32_t>(class_bytes(size_class));
     std::uint64_t inverse = inverse_of(slot_bytes);
@@ -86,8 +82,7 @@ slab *new_slab(home *h, unsigned size_class, unit_kind kind) {
 
 slab *new_private_slab(home *h, heap *a, unsigned size_class) {
     slab *s = new_slab(h, size_class, unit_kind::private_slab);
-    if (s == nullptr)
-        return nullptr;
+    if (s == nullptr) return nullptr;
     s->of_heap = a;
     s->account = hooks::make_slab_part(a->account, s->slot_bytes);
     s->obj_cgroup = a->owner;
@@ -99,8 +94,7 @@ slab *new_private_slab(home *h, heap *a, unsigned size_class) {
 slab *new_shared_slab(home *h, unsigned size_class) {
     std::size_t vector_bytes = unit_bytes / class_bytes(size_class) * sizeof(std::uint32_t);
     void *vector = metadata_alloc(vector_bytes);
-    if (vector == nullptr)
-        return nullptr;
+    if (vector == nullptr) return nullptr;
     slab *s = new_slab(h, size_class, unit_kind::shared_slab);
     if (s == nullptr) {
         metadata_free(vector, vector_bytes);
@@ -113,14 +107,15 @@ slab *new_shared_slab(home *h, unsigned size_class) {
 
 void set_bins(heap *a, unsigned size_class, bin_word word) {
     bin_range range = bins_of_class(size_class);
-    for (std::size_t bin = range.first; bin <= range.last; ++bin)
-        a->bins[bin] = word;
+    for (std::size_t bin = range.first; bin <= range.last; ++bin) a->bins[bin] = word;
 }
 
 void set_place(slab *s, slab_place place) {
     std::uint32_t live = live_slots(s);
     s->place = place;
-    s->countdown = place == slab_place::in_bin ? live + 1 : place == slab_place::listed ? live : frees_before_listing(s->capacity);
+    s->countdown = place == slab_place::in_bin   ? live + 1
+                   : place == slab_place::listed ? live
+                                                 : frees_before_listing(s->capacity);
     s->balance = static_cast<std::int32_t>(live - s->countdown);
 }
 
@@ -151,7 +146,8 @@ bool list_all_with_room(home *h) {
     bool any = false;
     for (std::uint32_t unit = 1; unit < arena_frontier(); ++unit) {
         slab *s = slab_at(unit);
-        if (s->generation != process_generation() || s->place != slab_place::full || !is_cut(s) || s->at_home != h || !has_room(s))
+        if (s->generation != process_generation() || s->place != slab_place::full || !is_cut(s) || s->at_home != h ||
+            !has_room(s))
             continue;
         set_place(s, slab_place::listed);
         partial_link(partial_list_of(h, s), s);
@@ -163,13 +159,11 @@ bool list_all_with_room(home *h) {
 // A slab of the class with a free slot, out of every list: the last listed, else a new one; nullptr: no memory.
 slab *find_slab(home *h, heap *a, unsigned size_class) {
     std::uint32_t &list = a != nullptr ? a->partial[size_class] : h->shared_partial[size_class];
-    if (list == 0)
-        remote_collect(h);
+    if (list == 0) remote_collect(h);
     slab *s = nullptr;
     if (list == 0) {
         s = a != nullptr ? new_private_slab(h, a, size_class) : new_shared_slab(h, size_class);
-        if (s != nullptr || (!list_all_with_room(h) && !adopt_absorb(h)))
-            return s;
+        if (s != nullptr || (!list_all_with_room(h) && !adopt_absorb(h))) return s;
         if (list == 0) // an orphan's slabs may have been wholly free
             return a != nullptr ? new_private_slab(h, a, size_class) : new_shared_slab(h, size_class);
     }
@@ -183,16 +177,13 @@ slab *find_slab(home *h, heap *a, unsigned size_class) {
 slab *refill_bin(home *h, heap *a, unsigned size_class) {
     if (bin_word bin = bin_now(h, a, size_class); bin != 0) {
         slab *in_bin = slab_of_bin(bin);
-        if (has_slot(in_bin))
-            return in_bin;
+        if (has_slot(in_bin)) return in_bin;
         take_out_of_bin(h, in_bin);
         set_place(in_bin, slab_place::full);
     }
-    if (a != nullptr)
-        hooks::heap_fold(a->account);
+    if (a != nullptr) hooks::heap_fold(a->account);
     slab *s = find_slab(h, a, size_class);
-    if (s == nullptr)
-        return nullptr;
+    if (s == nullptr) return nullptr;
     set_place(s, slab_place::in_bin);
     if (a != nullptr) {
         s->owner = a->tag;
@@ -206,8 +197,7 @@ slab *refill_bin(home *h, heap *a, unsigned size_class) {
 std::uint32_t granule_in_unit(const void *p) { return static_cast<std::uint32_t>(granule_of(p)) & granule_mask; }
 
 void *alloc_shared(home *h, heap *a, unsigned size_class) {
-    if (!hooks::charge_object(a->account, class_bytes(size_class)))
-        return refused();
+    if (!hooks::charge_object(a->account, class_bytes(size_class))) return refused();
     slab *s = refill_bin(h, nullptr, size_class);
     if (s == nullptr) {
         hooks::uncharge_object(a->account, class_bytes(size_class));
@@ -245,8 +235,7 @@ void change_place(home *h, slab *s) {
 
 // Whom a live slot is charged to; takes the name out of a shared slab's vector.
 std::uint32_t take_owner(slab *s, void *slot) {
-    if (s->kind == unit_kind::private_slab)
-        return s->obj_cgroup;
+    if (s->kind == unit_kind::private_slab) return s->obj_cgroup;
     return __atomic_exchange_n(&s->owners[slot_index(s, granule_in_unit(slot))], 0, __ATOMIC_RELAXED);
 }
 
@@ -254,8 +243,7 @@ void free_at_home(home *h, slab *s, void *p) {
     if (s->kind == unit_kind::private_slab) {
         hooks::slab_part account = s->account;
         slot_return(h, s, p);
-        if (!hooks::uncharge(account))
-            hooks::uncharge_slow(account);
+        if (!hooks::uncharge(account)) hooks::uncharge_slow(account);
         return;
     }
     std::uint32_t owner = take_owner(s, p);
@@ -263,8 +251,7 @@ void free_at_home(home *h, slab *s, void *p) {
     unsigned size_class = s->size_class;
     slot_return(h, s, p);
     if (heap *a = heap_for_owner(h, owner); a != nullptr) {
-        if (a->shared_live[size_class] > 0)
-            a->shared_live[size_class]--;
+        if (a->shared_live[size_class] > 0) a->shared_live[size_class]--;
         hooks::uncharge_object(a->account, bytes);
     }
     hooks::owner_put(owner);
@@ -273,10 +260,8 @@ void free_at_home(home *h, slab *s, void *p) {
 void free_from_afar(home *h, slab *s, void *p) {
     bool shared = s->kind == unit_kind::shared_slab;
     std::uint32_t owner = take_owner(s, p);
-    if (heap *a = heap_for_owner(h, owner); a != nullptr)
-        hooks::uncharge_object(a->account, s->slot_bytes);
-    if (shared)
-        hooks::owner_put(owner);
+    if (heap *a = heap_for_owner(h, owner); a != nullptr) hooks::uncharge_object(a->account, s->slot_bytes);
+    if (shared) hooks::owner_put(owner);
     remote_free(h, s, p);
 }
 
@@ -295,8 +280,7 @@ void free_slot_slow(home *h, slab *s, void *p) {
     check_live_slot(s, p);
     if (s->generation != process_generation())
         return; // inherited by fork: its payer is another process, its memory is shared until written to
-    if (h->busy)
-        return free_in_handler(h, s, p);
+    if (h->busy) return free_in_handler(h, s, p);
     visit here(h);
     if (__atomic_load_n(&s->at_home, __ATOMIC_ACQUIRE) == h)
         free_at_home(h, s, p);
@@ -308,16 +292,13 @@ void free_slot_slow(home *h, slab *s, void *p) {
 
 void slot_return(home *h, slab *s, void *slot) {
     slab_push(s, slot);
-    if (--s->countdown == 0)
-        change_place(h, s);
+    if (--s->countdown == 0) change_place(h, s);
 }
 
 void *alloc_class_slow(home *h, heap *a, unsigned size_class) {
-    if (hooks::accounted && (a->graduated >> size_class & 1) == 0)
-        return alloc_shared(h, a, size_class);
+    if (hooks::accounted && (a->graduated >> size_class & 1) == 0) return alloc_shared(h, a, size_class);
     slab *s = refill_bin(h, a, size_class);
-    if (s == nullptr)
-        return refused();
+    if (s == nullptr) return refused();
     void *slot = slab_pop(s);
     if (!hooks::charge(s->account) && !hooks::charge_slow(s->account)) {
         slab_push(s, slot);
@@ -329,13 +310,10 @@ void *alloc_class_slow(home *h, heap *a, unsigned size_class) {
 
 void *malloc_slow(std::size_t size) {
     home *h = home_here();
-    if (h == nullptr)
-        return refused();
-    if (h->busy)
-        return emergency_alloc(size, granule_bytes);
+    if (h == nullptr) return refused();
+    if (h->busy) return emergency_alloc(size, granule_bytes);
     visit here(h);
-    if (size > medium_max_bytes)
-        return large_alloc(h, thread_here.active, size, granule_bytes).block;
+    if (size > medium_max_bytes) return large_alloc(h, thread_here.active, size, granule_bytes).block;
     return alloc_class_slow(h, thread_here.active, class_of(size));
 }
 
@@ -348,35 +326,28 @@ void *malloc_charge_slow(void *slot, slab *s) {
         return emergency_alloc(s->slot_bytes, granule_bytes);
     }
     visit here(h);
-    if (hooks::charge_slow(s->account))
-        return slot;
+    if (hooks::charge_slow(s->account)) return slot;
     slab_push(s, slot); // the slab sits in a bin, so it does not become empty
     s->countdown--;
     return refused();
 }
 
 void free_slow(void *p) {
-    if (p == nullptr)
-        return;
-    if (!arena_contains(p))
-        return foreign_pointers.free(p);
+    if (p == nullptr) return;
+    if (!arena_contains(p)) return foreign_pointers.free(p);
     slab *s = slab_of(p);
     home *h = home_here();
     switch (s->kind) {
     case unit_kind::private_slab:
     case unit_kind::shared_slab:
-        if (h != nullptr)
-            free_slot_slow(h, s, p);
+        if (h != nullptr) free_slot_slow(h, s, p);
         return;
-    case unit_kind::large:
-        return large_free(h, s, p);
-    case unit_kind::reserve:
-        return;
+    case unit_kind::large: return large_free(h, s, p);
+    case unit_kind::reserve: return;
     case unit_kind::free:
     case unit_kind::large_tail:
     case unit_kind::unmapped:
-    case unit_kind::abandoned:
-        misuse_invalid(s, p);
+    case unit_kind::abandoned: misuse_invalid(s, p);
     }
 }
 
@@ -391,14 +362,12 @@ void free_place_slow(slab *s) {
     }
     visit here(h);
     change_place(h, s);
-    if (!hooks::uncharge(account))
-        hooks::uncharge_slow(account);
+    if (!hooks::uncharge(account)) hooks::uncharge_slow(account);
 }
 
 void free_uncharge_slow(slab *s) {
     home *h = thread_here.in_home;
-    if (h->busy)
-        return;
+    if (h->busy) return;
     visit here(h);
     hooks::uncharge_slow(s->account);
 }
@@ -406,8 +375,7 @@ void free_uncharge_slow(slab *s) {
 namespace {
 
 void empty_bin(home *h, bin_word bin) {
-    if (bin == 0)
-        return;
+    if (bin == 0) return;
     slab *s = slab_of_bin(bin);
     take_out_of_bin(h, s);
     set_place(s, has_room(s) ? slab_place::listed : slab_place::full);
@@ -421,8 +389,7 @@ void empty_bin(home *h, bin_word bin) {
 
 void home_return_empty_slabs(home *h) {
     for (unsigned c = 0; c < nr_classes; ++c) {
-        for (heap *a = h->heaps; a != nullptr; a = a->next)
-            empty_bin(h, a->bins[bins_of_class(c).first]);
+        for (heap *a = h->heaps; a != nullptr; a = a->next) empty_bin(h, a->bins[bins_of_class(c).first]);
         empty_bin(h, h->shared_bin[c]);
     }
 }

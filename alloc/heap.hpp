@@ -37,12 +37,14 @@ struct heap {
 
     home *in_home = nullptr;
     [[no_unique_address]] hooks::heap_part account = {};
-    heap *next = nullptr;                       // in the home
-    std::uint64_t graduated = 0;          // one bit a class
-    std::uint32_t owner = 0;            // whom its objects are charged to: an obj_cgroup index
-    std::uint32_t nr_slabs = 0;         // private slabs that name this heap
-    std::uint32_t shared_live[nr_classes] = {}; // objects in shared slabs, allocated minus freed by this home; an estimate
-    std::uint32_t partial[nr_classes] = {}; // first unit of the list of private slabs with free slots that sit in no bin
+    heap *next = nullptr;        // in the home
+    std::uint64_t graduated = 0; // one bit a class
+    std::uint32_t owner = 0;     // whom its objects are charged to: an obj_cgroup index
+    std::uint32_t nr_slabs = 0;  // private slabs that name this heap
+    std::uint32_t shared_live[nr_classes] =
+        {}; // objects in shared slabs, allocated minus freed by this home; an estimate
+    std::uint32_t partial[nr_classes] =
+        {}; // first unit of the list of private slabs with free slots that sit in no bin
 };
 static_assert(nr_classes <= 64);
 
@@ -97,10 +99,10 @@ struct thread_state {
 
 // --- slow paths, each reached by a tail call from fast_path.hpp ------------------------------------------------------
 [[nodiscard]] void *malloc_slow(std::size_t size);
-[[nodiscard]] void *malloc_charge_slow(void *slot, slab *);   // the context's word passed its bound
-void free_slow(void *p);                                      // not private, not ours, misused, foreign
-void free_place_slow(slab *);                                 // pushed; its countdown is 0; not yet uncharged
-void free_uncharge_slow(slab *);                              // pushed; the context's word passed its bound
+[[nodiscard]] void *malloc_charge_slow(void *slot, slab *); // the context's word passed its bound
+void free_slow(void *p);                                    // not private, not ours, misused, foreign
+void free_place_slow(slab *);                               // pushed; its countdown is 0; not yet uncharged
+void free_uncharge_slow(slab *);                            // pushed; the context's word passed its bound
 
 // A slot of exactly this class from the active heap.
 [[nodiscard]] void *alloc_class_slow(home *, heap *, unsigned size_class);

@@ -24,16 +24,12 @@ namespace {
 constexpr std::size_t hardware_line_bytes = 64;
 
 void *plain_alloc(const allot_kmem_cache &cache, allot_gfp flags) {
-    if (cache.alignment <= granule_bytes)
-        return allot_kmalloc(cache.object_bytes, flags);
+    if (cache.alignment <= granule_bytes) return allot_kmalloc(cache.object_bytes, flags);
     bool unaccounted = (flags & ALLOT_UNACCOUNTED) != 0;
-    if (unaccounted)
-        allot_unaccounted_begin();
+    if (unaccounted) allot_unaccounted_begin();
     void *object = heap_aligned_alloc(cache.alignment, cache.object_bytes);
-    if (unaccounted)
-        allot_unaccounted_end();
-    if (object != nullptr && (flags & ALLOT_ZERO) != 0)
-        std::memset(object, 0, cache.object_bytes);
+    if (unaccounted) allot_unaccounted_end();
+    if (object != nullptr && (flags & ALLOT_ZERO) != 0) std::memset(object, 0, cache.object_bytes);
     return object;
 }
 
@@ -43,14 +39,12 @@ extern "C" {
 
 allot_kmem_cache *allot_kmem_cache_create(const char *name, size_t size, size_t alignment, allot_kmem_cache_flags flags,
                                           void (*constructor)(void *object)) {
-    if (alignment == 0)
-        alignment = granule_bytes;
+    if (alignment == 0) alignment = granule_bytes;
     if (name == nullptr || size == 0 || !std::has_single_bit(alignment)) {
         errno = EINVAL;
         return nullptr;
     }
-    if ((flags & ALLOT_CACHE_HWALIGN) != 0 && alignment < hardware_line_bytes)
-        alignment = hardware_line_bytes;
+    if ((flags & ALLOT_CACHE_HWALIGN) != 0 && alignment < hardware_line_bytes) alignment = hardware_line_bytes;
     heap_start();
     auto *cache = static_cast<allot_kmem_cache *>(metadata_alloc(sizeof(allot_kmem_cache)));
     if (cache == nullptr) {
@@ -66,8 +60,7 @@ allot_kmem_cache *allot_kmem_cache_create(const char *name, size_t size, size_t 
 
 void *allot_kmem_cache_alloc(allot_kmem_cache *cache, allot_gfp flags) {
     void *object = plain_alloc(*cache, flags);
-    if (object != nullptr && cache->constructor != nullptr)
-        cache->constructor(object);
+    if (object != nullptr && cache->constructor != nullptr) cache->constructor(object);
     return object;
 }
 
@@ -86,15 +79,13 @@ size_t allot_kmem_cache_alloc_bulk(allot_kmem_cache *cache, allot_gfp flags, siz
 }
 
 void allot_kmem_cache_free_bulk(allot_kmem_cache *, size_t count, void **objects) {
-    for (size_t i = 0; i < count; ++i)
-        heap_free(objects[i]);
+    for (size_t i = 0; i < count; ++i) heap_free(objects[i]);
 }
 
 int allot_kmem_cache_shrink(allot_kmem_cache *) { return heap_trim(0) != 0 ? 0 : 1; }
 
 void allot_kmem_cache_destroy(allot_kmem_cache *cache) {
-    if (cache != nullptr)
-        metadata_free(cache, sizeof *cache);
+    if (cache != nullptr) metadata_free(cache, sizeof *cache);
 }
 
 const char *allot_kmem_cache_name(const allot_kmem_cache *cache) { return cache->name; }

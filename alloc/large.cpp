@@ -17,7 +17,9 @@ namespace allot {
 namespace {
 
 constexpr std::size_t usable_of(std::size_t size) { return (size + page_bytes - 1) & ~(std::size_t{page_bytes} - 1); }
-constexpr std::uint32_t units_of(std::size_t bytes) { return static_cast<std::uint32_t>((bytes + unit_bytes - 1) >> unit_shift); }
+constexpr std::uint32_t units_of(std::size_t bytes) {
+    return static_cast<std::uint32_t>((bytes + unit_bytes - 1) >> unit_shift);
+}
 
 large_block refused() {
     errno = ENOMEM;
@@ -29,19 +31,16 @@ unit_run take_units(std::uint32_t count, std::size_t alignment) {
 }
 
 void set_tails(std::uint32_t first, std::uint32_t count) {
-    for (std::uint32_t i = first; i < first + count; ++i)
-        slab_at(i)->kind = unit_kind::large_tail;
+    for (std::uint32_t i = first; i < first + count; ++i) slab_at(i)->kind = unit_kind::large_tail;
 }
 
 } // namespace
 
 large_block large_alloc(home *h, heap *a, std::size_t size, std::size_t alignment) {
-    if (size > arena_max_bytes || alignment > arena_max_bytes)
-        return refused();
+    if (size > arena_max_bytes || alignment > arena_max_bytes) return refused();
     std::size_t bytes = usable_of(size == 0 ? 1 : size);
     std::uint32_t count = units_of(bytes);
-    if (!hooks::charge_object(a->account, bytes))
-        return refused();
+    if (!hooks::charge_object(a->account, bytes)) return refused();
     unit_run run = take_units(count, alignment);
     if (run.first == 0) {
         hooks::uncharge_object(a->account, bytes);
@@ -56,13 +55,13 @@ large_block large_alloc(home *h, heap *a, std::size_t size, std::size_t alignmen
     s->large_bytes = bytes;
     s->slot_bytes = 0;
     hooks::owner_grab(a->owner);
-    __atomic_store_n(reinterpret_cast<std::uint8_t *>(&s->kind), static_cast<std::uint8_t>(unit_kind::large), __ATOMIC_RELEASE);
+    __atomic_store_n(reinterpret_cast<std::uint8_t *>(&s->kind), static_cast<std::uint8_t>(unit_kind::large),
+                     __ATOMIC_RELEASE);
     return {reinterpret_cast<void *>(address_of(s)), run.clean};
 }
 
 void large_free(home *h, slab *s, void *p) {
-    if (reinterpret_cast<std::uintptr_t>(p) != address_of(s))
-        misuse_invalid(s, p);
+    if (reinterpret_cast<std::uintptr_t>(p) != address_of(s)) misuse_invalid(s, p);
     std::size_t bytes = s->large_bytes;
     if (s->generation != process_generation()) { // inherited by fork: the pages that this process copied go back
         (void)os_give_back(address_of(s), bytes);
@@ -70,10 +69,9 @@ void large_free(home *h, slab *s, void *p) {
         return;
     }
     // Of two threads that free it at the same time, one finds it free already.
-    std::uint8_t was = __atomic_exchange_n(reinterpret_cast<std::uint8_t *>(&s->kind), static_cast<std::uint8_t>(unit_kind::free),
-                                           __ATOMIC_ACQ_REL);
-    if (was != static_cast<std::uint8_t>(unit_kind::large))
-        misuse_invalid(s, p);
+    std::uint8_t was = __atomic_exchange_n(reinterpret_cast<std::uint8_t *>(&s->kind),
+                                           static_cast<std::uint8_t>(unit_kind::free), __ATOMIC_ACQ_REL);
+    if (was != static_cast<std::uint8_t>(unit_kind::large)) misuse_invalid(s, p);
     if (h == nullptr || h->busy) {
         // A signal handler inside a slow path: neither list nor lock may be touched, so the block stays, charged.
         s->kind = unit_kind::abandoned;
@@ -82,33 +80,28 @@ void large_free(home *h, slab *s, void *p) {
     visit here(h);
     std::uint32_t owner = s->obj_cgroup;
     units_free(unit_of(s), units_of(bytes));
-    if (heap *a = heap_for_owner(h, owner); a != nullptr)
-        hooks::uncharge_object(a->account, bytes);
+    if (heap *a = heap_for_owner(h, owner); a != nullptr) hooks::uncharge_object(a->account, bytes);
     hooks::owner_put(owner);
 }
 
 bool large_resize(home *h, slab *s, std::size_t size) {
-    if (size > arena_max_bytes || s->generation != process_generation() || h->busy)
-        return false;
+    if (size > arena_max_bytes || s->generation != process_generation() || h->busy) return false;
     std::size_t was = s->large_bytes, bytes = usable_of(size);
     if ((was >= direct_charge_bytes) != (bytes >= direct_charge_bytes))
         return false; // the two are kept in different books
     visit here(h);
     heap *a = heap_for_owner(h, s->obj_cgroup);
-    if (a == nullptr)
-        return false;
+    if (a == nullptr) return false;
     std::uint32_t first = unit_of(s), has = units_of(was), needs = units_of(bytes);
     if (bytes > was) {
-        if (!hooks::charge_growth(a->account, was, bytes))
-            return false;
+        if (!hooks::charge_growth(a->account, was, bytes)) return false;
         if (needs > has && !units_extend(first, has, needs - has)) {
             hooks::uncharge_shrinkage(a->account, bytes, was);
             return false;
         }
         set_tails(first + has, needs - has);
     } else if (bytes < was) {
-        if (needs < has)
-            units_free(first + needs, has - needs);
+        if (needs < has) units_free(first + needs, has - needs);
         hooks::uncharge_shrinkage(a->account, was, bytes);
     }
     s->large_bytes = bytes;

@@ -14,10 +14,11 @@
 namespace allot {
 
 class process_lock {
-  public:
+public:
     void lock() {
         std::uint32_t free = 0;
-        if (!state_.compare_exchange_strong(free, held, std::memory_order_acquire, std::memory_order_relaxed)) [[unlikely]]
+        if (!state_.compare_exchange_strong(free, held, std::memory_order_acquire, std::memory_order_relaxed))
+            [[unlikely]]
             lock_slow();
     }
     void unlock() {
@@ -31,17 +32,15 @@ class process_lock {
     // In the child of a fork: whoever held it does not exist here.
     void make_anew() { state_.store(0, std::memory_order_relaxed); }
 
-  private:
+private:
     static constexpr std::uint32_t held = 1, contended = 2;
 
     [[gnu::noinline]] void lock_slow() {
         for (int spin = 0; spin < 64; ++spin) {
             os_pause();
-            if (try_lock())
-                return;
+            if (try_lock()) return;
         }
-        while (state_.exchange(contended, std::memory_order_acquire) != 0)
-            os_futex_wait(&state_, contended);
+        while (state_.exchange(contended, std::memory_order_acquire) != 0) os_futex_wait(&state_, contended);
     }
 
     // Written by whoever locks or unlocks; acquire on taking and release on giving order what it protects.
@@ -49,13 +48,13 @@ class process_lock {
 };
 
 class lock_guard {
-  public:
+public:
     explicit lock_guard(process_lock &l) : lock_(l) { lock_.lock(); }
     ~lock_guard() { lock_.unlock(); }
     lock_guard(const lock_guard &) = delete;
     lock_guard &operator=(const lock_guard &) = delete;
 
-  private:
+private:
     process_lock &lock_;
 };
 

@@ -51,11 +51,9 @@ bool next_wiped_chunk() {
         meta.wiped_used = 0;
         return true;
     }
-    if (meta.nr_wiped_chunks == max_wiped_chunks)
-        return false;
+    if (meta.nr_wiped_chunks == max_wiped_chunks) return false;
     std::uintptr_t chunk = os_map(chunk_bytes);
-    if (chunk == 0)
-        return false;
+    if (chunk == 0) return false;
     meta.mapped += chunk_bytes;
     if (!meta.wipes_by_hand && !os_wipe_on_fork(chunk, chunk_bytes)) {
         meta.wipes_by_hand = true;
@@ -77,8 +75,7 @@ void set_mark() {
 
 void *metadata_alloc(std::size_t bytes) {
     unsigned order = order_of(bytes);
-    if (order >= nr_orders)
-        return nullptr;
+    if (order >= nr_orders) return nullptr;
     std::size_t size = std::size_t{16} << order;
     lock_guard guard(meta.lock);
     if (free_piece *piece = meta.free[order]; piece != nullptr) {
@@ -93,8 +90,7 @@ void *metadata_alloc(std::size_t bytes) {
     }
     if (meta.bump_end - meta.bump < size) {
         std::uintptr_t chunk = os_map(chunk_bytes);
-        if (chunk == 0)
-            return nullptr;
+        if (chunk == 0) return nullptr;
         meta.mapped += chunk_bytes;
         meta.bump = chunk;
         meta.bump_end = chunk + chunk_bytes;
@@ -117,10 +113,8 @@ void *wiped_alloc(std::size_t bytes) {
     lock_guard guard(meta.lock);
     if (meta.nr_wiped_chunks == 0 || meta.wiped_used + bytes > chunk_bytes) {
         bool first = meta.nr_wiped_chunks == 0;
-        if (bytes > chunk_bytes - 128 || !next_wiped_chunk())
-            return nullptr;
-        if (first)
-            set_mark();
+        if (bytes > chunk_bytes - 128 || !next_wiped_chunk()) return nullptr;
+        if (first) set_mark();
     }
     void *p = reinterpret_cast<void *>(meta.wiped_chunks[meta.wiped_chunk] + meta.wiped_used);
     meta.wiped_used += bytes;

@@ -9,26 +9,20 @@ namespace allot {
 namespace {
 
 std::uint32_t owner_of_block(const slab *s, const void *p) {
-    if (s->kind == unit_kind::private_slab || s->kind == unit_kind::large)
-        return s->obj_cgroup;
-    if (s->kind != unit_kind::shared_slab)
-        return 0;
+    if (s->kind == unit_kind::private_slab || s->kind == unit_kind::large) return s->obj_cgroup;
+    if (s->kind != unit_kind::shared_slab) return 0;
     return s->owners[slot_index(s, static_cast<std::uint32_t>(granule_of(p)) & granule_mask)];
 }
 
 [[noreturn]] void report(const char *kind, const slab *s, const void *p, const char *detail) {
     line_writer line;
     line.text("allot: ").text(kind).text(" of ").hexadecimal(reinterpret_cast<std::uintptr_t>(p));
-    if (s != nullptr && is_cut(s))
-        line.text(", size class ").number(s->slot_bytes);
-    if (s != nullptr && s->kind == unit_kind::large)
-        line.text(", block of ").number(s->large_bytes).text(" bytes");
+    if (s != nullptr && is_cut(s)) line.text(", size class ").number(s->slot_bytes);
+    if (s != nullptr && s->kind == unit_kind::large) line.text(", block of ").number(s->large_bytes).text(" bytes");
     char path[256];
     hooks::owner_path(s != nullptr ? owner_of_block(s, p) : 0, path, sizeof path);
-    if (*path != '\0')
-        line.text(", tenant ").text(path);
-    if (detail != nullptr)
-        line.text(": ").text(detail);
+    if (*path != '\0') line.text(", tenant ").text(path);
+    if (detail != nullptr) line.text(": ").text(detail);
     line.write();
     std::abort();
 }
@@ -48,12 +42,9 @@ void check_live_slot(const slab *s, const void *p) {
     if (address % granule_bytes != 0)
         report("unaligned free", s, p, "not aligned to 16 bytes, so no block starts there");
     std::uint32_t granule = static_cast<std::uint32_t>(granule_of(p)) & granule_mask;
-    if (!slot_starts_at(s, granule))
-        report("invalid free", s, p, "it lies inside a block");
-    if (slot_index(s, granule) >= s->carved)
-        report("invalid free", s, p, "no block was ever there");
-    if (marked_free(*static_cast<const std::uint64_t *>(p), s->remote_key))
-        report("double free", s, p, nullptr);
+    if (!slot_starts_at(s, granule)) report("invalid free", s, p, "it lies inside a block");
+    if (slot_index(s, granule) >= s->carved) report("invalid free", s, p, "no block was ever there");
+    if (marked_free(*static_cast<const std::uint64_t *>(p), s->remote_key)) report("double free", s, p, nullptr);
 }
 
 void misuse_invalid(const slab *s, const void *p) {

@@ -16,33 +16,33 @@ namespace allot {
 
 // slab_part: what a slab header carries, for objects that all belong to one owner. heap_part: what a (thread, tenant)
 // heap carries. An owner is a 32-bit index that slabs, vectors and large blocks name; 0 names nobody.
-template <typename H>
+template<typename H>
 concept object_hooks = requires(typename H::slab_part &slab, typename H::heap_part &heap, std::size_t bytes,
                                 std::uint32_t owner, allot_tenant *tenant, char *path, recount_source source) {
     { H::accounted } -> std::convertible_to<bool>;
-    { H::start(source) } -> std::same_as<bool>;  // once a process, before anything else
-    { H::child_start() };                        // in the child of a fork, before anything else
-    { H::heap_open(heap, owner) };               // binds a heap to an owner for this thread
-    { H::heap_close(heap) };                     // the heap goes away; no slab names its part any more
-    { H::heap_park(heap) };                      // the thread ends, slabs live on and wait for another thread
-    { H::heap_fold(heap) };                      // at refills: bounds what the packed word can reach
+    { H::start(source) } -> std::same_as<bool>; // once a process, before anything else
+    {H::child_start()};                         // in the child of a fork, before anything else
+    {H::heap_open(heap, owner)};                // binds a heap to an owner for this thread
+    {H::heap_close(heap)};                      // the heap goes away; no slab names its part any more
+    {H::heap_park(heap)};                       // the thread ends, slabs live on and wait for another thread
+    {H::heap_fold(heap)};                       // at refills: bounds what the packed word can reach
     { H::make_slab_part(heap, bytes) } -> std::same_as<typename H::slab_part>;
-    { H::charge(slab) } -> std::same_as<bool>;   // fast; false: charge_slow decides
+    { H::charge(slab) } -> std::same_as<bool>; // fast; false: charge_slow decides
     { H::charge_slow(slab) } -> std::same_as<bool>;
     { H::uncharge(slab) } -> std::same_as<bool>; // fast; false: uncharge_slow must follow
-    { H::uncharge_slow(slab) };
+    {H::uncharge_slow(slab)};
     { H::charge_object(heap, bytes) } -> std::same_as<bool>; // any size, both steps
-    { H::uncharge_object(heap, bytes) };
+    {H::uncharge_object(heap, bytes)};
     { H::charge_growth(heap, bytes, bytes) } -> std::same_as<bool>; // of one object, from a size to a larger one
-    { H::uncharge_shrinkage(heap, bytes, bytes) };                  // from a size to a smaller one
-    { H::uncharge_object_fast(heap, bytes) };    // in a signal handler: no slow step
+    {H::uncharge_shrinkage(heap, bytes, bytes)};                    // from a size to a smaller one
+    {H::uncharge_object_fast(heap, bytes)};                         // in a signal handler: no slow step
     { H::owner_of(heap) } -> std::same_as<std::uint32_t>;
     { H::default_owner() } -> std::same_as<std::uint32_t>;
     { H::owner_of_tenant(tenant) } -> std::same_as<std::uint32_t>;
     { H::tenant_of_owner(owner) } -> std::same_as<allot_tenant *>;
-    { H::owner_path(owner, path, bytes) };       // for messages: where the tenant stands; "" if that means nothing
-    { H::owner_grab(owner) };
-    { H::owner_put(owner) };
+    {H::owner_path(owner, path, bytes)}; // for messages: where the tenant stands; "" if that means nothing
+    {H::owner_grab(owner)};
+    {H::owner_put(owner)};
     { H::transfer(owner, owner, bytes) } -> std::same_as<bool>;
 };
 

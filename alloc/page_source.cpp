@@ -14,7 +14,7 @@ constexpr std::uint32_t cache_max_units = 128; // 32 MiB
 
 // One bit a unit. Lives in zero-initialised memory that is touched as the arena grows.
 class unit_bits {
-  public:
+public:
     bool test(std::uint32_t i) const { return (words_[i / word_bits] >> (i % word_bits) & 1) != 0; }
     void set(std::uint32_t first, std::uint32_t count) {
         for (std::uint32_t i = first; i < first + count; ++i)
@@ -26,11 +26,10 @@ class unit_bits {
     }
     std::uint64_t word(std::uint32_t w) const { return words_[w]; }
     void clear_words(std::uint32_t end) {
-        for (std::uint32_t w = 0; w < end; ++w)
-            words_[w] = 0;
+        for (std::uint32_t w = 0; w < end; ++w) words_[w] = 0;
     }
 
-  private:
+private:
     std::uint64_t words_[arena_max_units / word_bits];
 };
 
@@ -49,8 +48,7 @@ std::uint32_t nr_words() { return (arena_frontier() + word_bits - 1) / word_bits
 void mark_free(std::uint32_t first, std::uint32_t count) {
     units.free.set(first, count);
     units.nr_free += count;
-    if (first < units.lowest_free)
-        units.lowest_free = first;
+    if (first < units.lowest_free) units.lowest_free = first;
 }
 
 unit_run take(std::uint32_t first, std::uint32_t count) {
@@ -62,8 +60,7 @@ unit_run take(std::uint32_t first, std::uint32_t count) {
         }
     units.free.clear(first, count);
     units.nr_free -= count;
-    if (first == units.lowest_free)
-        units.lowest_free = first + count;
+    if (first == units.lowest_free) units.lowest_free = first + count;
     return {first, clean};
 }
 
@@ -75,20 +72,19 @@ std::uint32_t find_one() {
             return w * word_bits + static_cast<std::uint32_t>(std::countr_zero(both));
         if (clean == 0 && units.free.word(w) != 0)
             clean = w * word_bits + static_cast<std::uint32_t>(std::countr_zero(units.free.word(w)));
-        if (units.nr_dirty_free == 0 && clean != 0)
-            break;
+        if (units.nr_dirty_free == 0 && clean != 0) break;
     }
     return clean;
 }
 
 std::uint32_t run_length(std::uint32_t first, std::uint32_t enough) {
     std::uint32_t length = 0, end = arena_frontier();
-    while (length < enough && first + length < end && units.free.test(first + length))
-        ++length;
+    while (length < enough && first + length < end && units.free.test(first + length)) ++length;
     return length;
 }
 
-std::uint32_t find_run(std::uint32_t count, std::uint32_t step) { // first unit a multiple of step, counted from address 0
+std::uint32_t find_run(std::uint32_t count,
+                       std::uint32_t step) { // first unit a multiple of step, counted from address 0
     std::uint32_t end = arena_frontier();
     std::uint32_t phase = static_cast<std::uint32_t>((arena.base >> unit_shift) % step);
     for (std::uint32_t i = units.lowest_free; i + count <= end;) {
@@ -101,8 +97,7 @@ std::uint32_t find_run(std::uint32_t count, std::uint32_t step) { // first unit 
             continue;
         }
         std::uint32_t length = run_length(i, count);
-        if (length == count)
-            return i;
+        if (length == count) return i;
         i += step > 1 ? step : length + 1;
     }
     return 0;
@@ -111,8 +106,7 @@ std::uint32_t find_run(std::uint32_t count, std::uint32_t step) { // first unit 
 bool grow(std::uint32_t count) {
     std::uint32_t grown = 0;
     std::uint32_t first = arena_grow(count, &grown);
-    if (first != 0)
-        mark_free(first, grown);
+    if (first != 0) mark_free(first, grown);
     return first != 0;
 }
 
@@ -126,12 +120,13 @@ bool purge_run(std::uint32_t first, std::uint32_t count) {
 
 std::uint32_t purge_locked(std::uint32_t keep) {
     std::uint32_t before = units.nr_dirty_free;
-    for (std::uint32_t i = arena_frontier(); i > 0 && units.nr_dirty_free > keep;) { // from the top: low units are taken first
+    for (std::uint32_t i = arena_frontier();
+         i > 0 && units.nr_dirty_free > keep;) { // from the top: low units are taken first
         --i;
-        if (!units.free.test(i) || !units.dirty.test(i))
-            continue;
+        if (!units.free.test(i) || !units.dirty.test(i)) continue;
         std::uint32_t first = i;
-        while (first > 0 && units.nr_dirty_free - (i - first + 1) > keep && units.free.test(first - 1) && units.dirty.test(first - 1))
+        while (first > 0 && units.nr_dirty_free - (i - first + 1) > keep && units.free.test(first - 1) &&
+               units.dirty.test(first - 1))
             --first;
         if (!purge_run(first, i - first + 1)) // forbidden here: what cannot be given back is kept, and stays dirty
             break;
@@ -143,8 +138,7 @@ std::uint32_t purge_locked(std::uint32_t keep) {
 } // namespace
 
 bool units_start() {
-    if (!arena_start())
-        return false;
+    if (!arena_start()) return false;
     lock_guard guard(units.lock);
     mark_free(1, arena_frontier() - 1);
     return true;
@@ -154,31 +148,25 @@ unit_run units_alloc(std::uint32_t count) {
     lock_guard guard(units.lock);
     for (;;) {
         std::uint32_t first = units.nr_free < count ? 0 : count == 1 ? find_one() : find_run(count, 1);
-        if (first != 0)
-            return take(first, count);
-        if (!grow(count))
-            return {0, false};
+        if (first != 0) return take(first, count);
+        if (!grow(count)) return {0, false};
     }
 }
 
 unit_run units_alloc_aligned(std::uint32_t count, std::size_t alignment) {
     std::size_t step = alignment >> unit_shift;
-    if (step > arena.max_units)
-        return {0, false};
+    if (step > arena.max_units) return {0, false};
     lock_guard guard(units.lock);
     for (;;) {
         std::uint32_t first = find_run(count, static_cast<std::uint32_t>(step));
-        if (first != 0)
-            return take(first, count);
-        if (!grow(count + static_cast<std::uint32_t>(step)))
-            return {0, false};
+        if (first != 0) return take(first, count);
+        if (!grow(count + static_cast<std::uint32_t>(step))) return {0, false};
     }
 }
 
 bool units_extend(std::uint32_t first, std::uint32_t count, std::uint32_t more) {
     lock_guard guard(units.lock);
-    if (run_length(first + count, more) < more)
-        return false;
+    if (run_length(first + count, more) < more) return false;
     take(first + count, more);
     return true;
 }
@@ -192,8 +180,7 @@ void units_free(std::uint32_t first, std::uint32_t count) {
     mark_free(first, count);
     units.dirty.set(first, count);
     units.nr_dirty_free += count;
-    if (units.nr_dirty_free > cache_max_units)
-        purge_locked(cache_max_units * 3 / 4);
+    if (units.nr_dirty_free > cache_max_units) purge_locked(cache_max_units * 3 / 4);
 }
 
 std::uint32_t units_purge(std::uint32_t keep) {

@@ -10,8 +10,7 @@ namespace allot {
 inline void partial_link(std::uint32_t &head, slab *s) {
     s->prev = 0;
     s->next = head;
-    if (head != 0)
-        slab_at(head)->prev = unit_of(s);
+    if (head != 0) slab_at(head)->prev = unit_of(s);
     head = unit_of(s);
 }
 
@@ -20,8 +19,7 @@ inline void partial_unlink(std::uint32_t &head, slab *s) {
         slab_at(s->prev)->next = s->next;
     else
         head = s->next;
-    if (s->next != 0)
-        slab_at(s->next)->prev = s->prev;
+    if (s->next != 0) slab_at(s->next)->prev = s->prev;
     s->next = s->prev = 0;
 }
 

@@ -11,20 +11,18 @@ namespace allot {
 
 namespace {
 
-template <typename Visit>
+template<typename Visit>
 void for_each_header(Visit visit) {
     for (std::uint32_t unit = 1; unit < arena_frontier(); ++unit) {
         slab *s = slab_at(unit);
-        if (s->generation == process_generation())
-            visit(s);
+        if (s->generation == process_generation()) visit(s);
     }
 }
 
 #ifndef ALLOT_NULL_HOOKS
 void recount_shared(const slab *s, recount_sink &sink) {
     for (std::uint32_t i = 0; i < s->carved; ++i)
-        if (s->owners[i] != 0)
-            sink.add(sink.state, s->owners[i], s->slot_bytes, 1);
+        if (s->owners[i] != 0) sink.add(sink.state, s->owners[i], s->slot_bytes, 1);
 }
 
 // Slots under way still count as used in private slabs; shared slabs forgot their owner when they were freed.
@@ -56,8 +54,7 @@ void recount(recount_sink &) {}
 
 heap_statistics heap_statistics_get() {
     heap_statistics found{};
-    if (arena.granules == 0)
-        return found;
+    if (arena.granules == 0) return found;
     for_each_header([&](const slab *s) {
         if (is_cut(s)) {
             found.live_objects += live_slots(s);

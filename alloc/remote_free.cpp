@@ -12,8 +12,7 @@ void mark(slab *s, void *slot) { first_word(slot) = s->remote_key ^ (unit_bytes 
 
 void push_chain(home *to, void *head, void *tail) {
     void *seen = to->inbox.load(std::memory_order_relaxed);
-    do
-        next_of(tail) = seen;
+    do next_of(tail) = seen;
     while (!to->inbox.compare_exchange_weak(seen, head, std::memory_order_release, std::memory_order_relaxed));
 }
 
@@ -23,26 +22,22 @@ void remote_free(home *from, slab *s, void *slot) {
     home *to = __atomic_load_n(&s->at_home, __ATOMIC_ACQUIRE);
     mark(s, slot);
     free_chain &chain = from->outgoing;
-    if (chain.to != to && chain.to != nullptr)
-        remote_flush(from);
+    if (chain.to != to && chain.to != nullptr) remote_flush(from);
     next_of(slot) = chain.head;
     chain.head = slot;
     if (chain.to == nullptr) {
         chain.to = to;
         chain.tail = slot;
     }
-    if (++chain.length >= chain_max)
-        remote_flush(from);
+    if (++chain.length >= chain_max) remote_flush(from);
 }
 
 void remote_flush(home *from) {
     free_chain chain = from->outgoing;
-    if (chain.to == nullptr)
-        return;
+    if (chain.to == nullptr) return;
     from->outgoing = {};
     push_chain(chain.to, chain.head, chain.tail);
-    if (chain.to->state.load(std::memory_order_relaxed) == home_state::orphaned)
-        adopt_collect_for(chain.to);
+    if (chain.to->state.load(std::memory_order_relaxed) == home_state::orphaned) adopt_collect_for(chain.to);
 }
 
 void remote_push_one(home *to, slab *s, void *slot) {
@@ -51,8 +46,7 @@ void remote_push_one(home *to, slab *s, void *slot) {
 }
 
 bool remote_collect(home *h) {
-    if (h->inbox.load(std::memory_order_relaxed) == nullptr)
-        return false;
+    if (h->inbox.load(std::memory_order_relaxed) == nullptr) return false;
     void *slot = h->inbox.exchange(nullptr, std::memory_order_acquire);
     while (slot != nullptr) {
         void *next = next_of(slot);
@@ -72,8 +66,7 @@ void remote_for_each_pending(void (*visit)(void *slot, void *state), void *state
         for (void *slot = h->inbox.load(std::memory_order_acquire); slot != nullptr; slot = next_of(slot))
             visit(slot, state);
         void *slot = h->outgoing.head;
-        for (std::uint32_t i = 0; i < h->outgoing.length; ++i, slot = next_of(slot))
-            visit(slot, state);
+        for (std::uint32_t i = 0; i < h->outgoing.length; ++i, slot = next_of(slot)) visit(slot, state);
     }
 }
 

@@ -20,16 +20,14 @@ inline constexpr unsigned nr_linear_classes = 8; // 16, 32 … 128
 inline constexpr unsigned nr_classes = nr_linear_classes + 4 * 9;
 
 constexpr unsigned class_of(std::size_t bytes) { // bytes <= medium_max_bytes
-    if (bytes <= 128)
-        return bytes == 0 ? 0 : static_cast<unsigned>((bytes - 1) >> 4);
+    if (bytes <= 128) return bytes == 0 ? 0 : static_cast<unsigned>((bytes - 1) >> 4);
     unsigned doubling = static_cast<unsigned>(std::bit_width(bytes - 1)) - 1; // 2^doubling < bytes <= 2^(doubling+1)
     unsigned quarter = static_cast<unsigned>((bytes - 1) >> (doubling - 2)) & 3;
     return nr_linear_classes + (doubling - 7) * 4 + quarter;
 }
 
 constexpr std::size_t class_bytes(unsigned size_class) {
-    if (size_class < nr_linear_classes)
-        return (size_class + 1) * granule_bytes;
+    if (size_class < nr_linear_classes) return (size_class + 1) * granule_bytes;
     unsigned doubling = 7 + (size_class - nr_linear_classes) / 4;
     unsigned quarter = (size_class - nr_linear_classes) % 4;
     return (std::size_t{1} << doubling) + (quarter + 1) * (std::size_t{1} << (doubling - 2));
@@ -60,8 +58,7 @@ constexpr bin_range bins_of_class(unsigned size_class) {
 // nr_classes if there is none.
 constexpr unsigned aligned_class_of(std::size_t bytes, std::size_t alignment) {
     for (unsigned c = class_of(bytes < alignment ? alignment : bytes); c < nr_classes; ++c)
-        if (class_bytes(c) % alignment == 0)
-            return c;
+        if (class_bytes(c) % alignment == 0) return c;
     return nr_classes;
 }
 

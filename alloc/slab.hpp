@@ -6,7 +6,7 @@
 //
 // Free slots form a list through their first word. A link is stored xored with the slab's key: a slot whose first word
 // decodes to an address in its own slab was freed and not handed out since (malloc clears the word), which is how a
-// double free is noticed, exactly and for four instructions.
+// double free is noticed, exactly and for three instructions.
 //
 // Threads: line 0 and the links of the list belong to the home that owns the slab; `owner`, `home` change under adoption
 //   only (adopt.hpp). Line 1 is otherwise written before the slab is published.
@@ -19,6 +19,7 @@
 #include "alloc/size_class.hpp"
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -33,14 +34,14 @@ struct heap;
 inline constexpr std::uint64_t nobody = ~std::uint64_t{0};
 
 enum class unit_kind : std::uint8_t {
-    unmapped,       // beyond the frontier
-    free,           // in page_source's hands
-    private_slab,   // all slots belong to one owner
-    shared_slab,    // each slot has its owner in a vector
-    large,          // first unit of a block that has whole units to itself
-    large_tail,     // the others
-    reserve,        // emergency.hpp
-    abandoned,      // cannot be used in this process any more (inherited by fork, then freed)
+    unmapped,     // beyond the frontier
+    free,         // in page_source's hands
+    private_slab, // all slots belong to one owner
+    shared_slab,  // each slot has its owner in a vector
+    large,        // first unit of a block that has whole units to itself
+    large_tail,   // the others
+    reserve,      // emergency.hpp
+    abandoned,    // cannot be used in this process any more (inherited by fork, then freed)
 };
 
 // Where a slab waits for its next use. A full slab is listed again only after a few frees, not after the first, so that
@@ -53,37 +54,38 @@ enum class slab_place : std::uint8_t {
 
 struct alignas(64) slab {
     // Line 0: written by the owner thread on every operation.
-    std::uintptr_t list = 0;     // address of the first free slot, or unit address | 1 when there is none
-    std::uint64_t key = 0;       // links are stored xored with it; new for each life of the slab
-    std::uint64_t key_here = 0;  // key ^ unit address
+    std::uintptr_t list = 0;    // address of the first free slot, or unit address | 1 when there is none
+    std::uint64_t key = 0;      // links are stored xored with it; new for each life of the slab
+    std::uint64_t key_here = 0; // key ^ unit address
     std::uint64_t owner = 0;
     [[no_unique_address]] hooks::slab_part account = {};
     std::uint32_t countdown = 0;
-    std::uint32_t inverse = 0;       // of the slot size, see slot_starts_at
+    std::uint32_t inverse = 0; // of the slot size, see slot_starts_at
     std::uint32_t inverse_limit = 0;
-    std::int32_t balance = 0;    // live slots - countdown; changes with the place
+    std::int32_t balance = 0; // live slots - countdown; changes with the place
 
     // Line 1: read by threads that free from afar.
     alignas(64) home *at_home = nullptr; // whose inbox takes remote frees
     heap *of_heap = nullptr;             // private slabs: the heap that allocates from it
-    std::uint64_t remote_key = 0;  // a copy of key_here
+    std::uint64_t remote_key = 0;        // a copy of key_here
     std::uint32_t slot_bytes = 0;
     std::uint8_t size_class = 0;
     unit_kind kind = unit_kind::unmapped;
     slab_place place = slab_place::full;
-    bool fresh = false;                // slots carved now are zero but for what this life wrote
-    std::uint32_t obj_cgroup = 0;  // private slabs and large blocks: the owner charged
-    std::uint32_t generation = 0;  // of the process that made it (fork.hpp)
-    std::uint32_t next = 0, prev = 0;  // units, in the list of partial slabs
-    std::uint32_t carved = 0;      // slots that were ever listed or handed out in this life
+    bool fresh = false;               // slots carved now are zero but for what this life wrote
+    std::uint32_t obj_cgroup = 0;     // private slabs and large blocks: the owner charged
+    std::uint32_t generation = 0;     // of the process that made it (fork.hpp)
+    std::uint32_t next = 0, prev = 0; // units, in the list of partial slabs
+    std::uint32_t carved = 0;         // slots that were ever listed or handed out in this life
     std::uint32_t capacity = 0;
     union {
-        std::uint32_t *owners = nullptr;     // shared slabs: one index a slot, 0 where the slot is free
-        std::uint64_t large_bytes; // large blocks: the usable size
+        std::uint32_t *owners = nullptr; // shared slabs: one index a slot, 0 where the slot is free
+        std::uint64_t large_bytes;       // large blocks: the usable size
     };
 };
 static_assert(sizeof(slab) == 128);
 static_assert(offsetof(slab, at_home) == 64, "what remote frees read must not share a line with what the owner writes");
+static_assert(std::endian::native == std::endian::little, "may_be_marked_free takes bytes 4 to 7 for the upper half");
 
 // Whether a slot of this slab starts at the given granule of the unit. Exact (Lemire, Kaser, Kurz, "Faster remainder by
 // direct computation", 2019): for g < 2^14, d <= 2^12 and M = ceil(2^32 / d): g * M mod 2^32 <= M - 1 iff d divides g.
@@ -100,7 +102,9 @@ constexpr std::uint64_t inverse_of(std::uint32_t slot_bytes) { // M above; 2^32 
 
 inline bool is_cut(const slab *s) { return s->kind == unit_kind::private_slab || s->kind == unit_kind::shared_slab; }
 inline std::uint32_t live_slots(const slab *s) { return s->countdown + static_cast<std::uint32_t>(s->balance); }
-inline bool has_room(const slab *s) { return (s->list & 1) == 0 || s->carved < s->capacity; } // a slot listed or to carve
+inline bool has_room(const slab *s) {
+    return (s->list & 1) == 0 || s->carved < s->capacity;
+} // a slot listed or to carve
 
 // Frees after which a full slab of so many slots is listed again: a sixteenth, at most 64, at least 1.
 constexpr std::uint32_t frees_before_listing(std::uint32_t capacity) {
@@ -109,8 +113,18 @@ constexpr std::uint32_t frees_before_listing(std::uint32_t capacity) {
 
 inline std::uint64_t &first_word(void *slot) { return *static_cast<std::uint64_t *>(slot); }
 
+// The upper halves decide alone, and whoever they suspect is looked at again by marked_free: data can equal half a key by
+// accident. The lower half is left alone because programs write it in small pieces: a load that spans a store of eight
+// bytes (malloc's zero) and a later one of one byte waits until both have left the core.
+[[gnu::always_inline]] inline bool may_be_marked_free(const void *slot, const slab *s) {
+    std::uint32_t word, key;
+    __builtin_memcpy(&word, static_cast<const char *>(slot) + 4, sizeof word);
+    __builtin_memcpy(&key, reinterpret_cast<const char *>(&s->key_here) + 4, sizeof key);
+    return word == key;
+}
+
 // The word says that this slot, or whichever slot of the unit carries it, was freed and not handed out since.
-[[gnu::always_inline]] inline bool marked_free(std::uint64_t word, std::uint64_t key_here) { return (word ^ key_here) >> unit_shift == 0; }
+inline bool marked_free(std::uint64_t word, std::uint64_t key_here) { return (word ^ key_here) >> unit_shift == 0; }
 
 inline std::uintptr_t end_of_list(std::uintptr_t unit_address) { return unit_address | 1; }
 

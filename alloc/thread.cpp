@@ -27,15 +27,13 @@ constinit process_start process{};
 
 void thread_ends(void *) {
     thread_here.farewells++;
-    if (thread_here.in_home != nullptr && thread_here.in_home->tag != 0)
-        home_leave(thread_here.in_home);
+    if (thread_here.in_home != nullptr && thread_here.in_home->tag != 0) home_leave(thread_here.in_home);
     thread_here.active = &heap_of_nobody;
     thread_here.in_home = nullptr;
 }
 
 bool start_process() {
-    if (process.state.load(std::memory_order_acquire) == start_state::done)
-        return true;
+    if (process.state.load(std::memory_order_acquire) == start_state::done) return true;
     lock_guard guard(process.lock);
     if (process.state.load(std::memory_order_relaxed) != start_state::not_yet)
         return process.state.load(std::memory_order_relaxed) == start_state::done;
@@ -75,8 +73,7 @@ heap *open_heap(home *h, std::uint32_t owner) {
         a->next = next;
     } else {
         void *memory = wiped_alloc(sizeof(heap));
-        if (memory == nullptr)
-            return nullptr;
+        if (memory == nullptr) return nullptr;
         a = new (memory) heap{};
         a->next = h->heaps;
         h->heaps = a;
@@ -92,14 +89,11 @@ heap *open_heap(home *h, std::uint32_t owner) {
 
 heap *heap_for_owner(home *h, std::uint32_t owner) {
     heap *&cached = h->by_owner[owner % home::nr_by_owner];
-    if (cached != nullptr && cached->owner == owner)
-        return cached;
+    if (cached != nullptr && cached->owner == owner) return cached;
     for (heap *a = h->heaps; a != nullptr; a = a->next)
-        if (a->owner == owner)
-            return cached = a;
+        if (a->owner == owner) return cached = a;
     heap *a = open_heap(h, owner);
-    if (a != nullptr)
-        h->by_owner[owner % home::nr_by_owner] = a;
+    if (a != nullptr) h->by_owner[owner % home::nr_by_owner] = a;
     return a;
 }
 
@@ -107,20 +101,18 @@ home *home_here() {
     home *h = thread_here.in_home;
     if (h != nullptr && h->tag != 0) [[likely]]
         return h;
-    if (forked_since_start())
-        fork_repair();
-    if (!start_process())
-        return nullptr;
+    if (forked_since_start()) fork_repair();
+    if (!start_process()) return nullptr;
     if (thread_here.in_home != nullptr && thread_here.in_home->tag != 0)
         return thread_here.in_home; // the start itself allocated
     h = home_move_in();
-    if (h == nullptr)
-        return nullptr;
+    if (h == nullptr) return nullptr;
     thread_here.in_home = h;
     std::uint32_t owner = hooks::default_owner();
     h->own = heap_for_owner(h, owner);
     if (h->own != nullptr)
-        h->own->graduated = ~std::uint64_t{0}; // what most programs are: one tenant, with slabs of its own from the start
+        h->own->graduated =
+            ~std::uint64_t{0}; // what most programs are: one tenant, with slabs of its own from the start
     heap *active = thread_here.active_owner == 0 || thread_here.active_owner == owner
                        ? h->own
                        : heap_for_owner(h, thread_here.active_owner);
@@ -129,8 +121,7 @@ home *home_here() {
         return nullptr;
     }
     thread_here.active = active;
-    if (process.has_key)
-        pthread_setspecific(process.key, h); // may allocate: the home is in place by now
+    if (process.has_key) pthread_setspecific(process.key, h); // may allocate: the home is in place by now
     return h;
 }
 
@@ -154,8 +145,7 @@ void set_active_owner(home *h, std::uint32_t owner) {
 
 allot_tenant *heap_set_active(allot_tenant *tenant) {
     home *h = home_here();
-    if (h == nullptr)
-        return nullptr;
+    if (h == nullptr) return nullptr;
     std::uint32_t owner = hooks::owner_of_tenant(tenant);
     if (thread_here.unaccounted != 0) { // takes effect when the outermost scope ends
         allot_tenant *before = hooks::tenant_of_owner(thread_here.owner_before);
@@ -168,23 +158,20 @@ allot_tenant *heap_set_active(allot_tenant *tenant) {
 }
 
 allot_tenant *heap_active() {
-    if (home_here() == nullptr)
-        return nullptr;
+    if (home_here() == nullptr) return nullptr;
     return hooks::tenant_of_owner(thread_here.unaccounted != 0 ? thread_here.owner_before : thread_here.active->owner);
 }
 
 void heap_unaccounted_begin() {
     home *h = home_here();
-    if (h == nullptr || thread_here.unaccounted++ != 0)
-        return;
+    if (h == nullptr || thread_here.unaccounted++ != 0) return;
     thread_here.owner_before = thread_here.active->owner;
     set_active_owner(h, hooks::owner_of_tenant(nullptr));
 }
 
 void heap_unaccounted_end() {
     home *h = home_here();
-    if (h == nullptr || thread_here.unaccounted == 0 || --thread_here.unaccounted != 0)
-        return;
+    if (h == nullptr || thread_here.unaccounted == 0 || --thread_here.unaccounted != 0) return;
     set_active_owner(h, thread_here.owner_before);
 }
 

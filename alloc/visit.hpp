@@ -7,7 +7,7 @@
 namespace allot {
 
 class visit {
-  public:
+public:
     explicit visit(home *h) : home_(h) {
         home_->busy = true;
         std::atomic_signal_fence(std::memory_order_seq_cst); // only a handler of this thread looks
@@ -21,7 +21,7 @@ class visit {
     visit(const visit &) = delete;
     visit &operator=(const visit &) = delete;
 
-  private:
+private:
     home *home_;
 };
 

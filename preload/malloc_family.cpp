@@ -22,8 +22,7 @@ std::size_t os_page_bytes() { return static_cast<std::size_t>(getpagesize()); }
 
 // memalign rounds an alignment that is no power of two up to one, as glibc does.
 void *memalign_rounded(std::size_t alignment, std::size_t size) {
-    if (alignment > SIZE_MAX / 2 + 1)
-        return fail(EINVAL);
+    if (alignment > SIZE_MAX / 2 + 1) return fail(EINVAL);
     return heap_aligned_alloc(std::bit_ceil(alignment), size);
 }
 
@@ -39,8 +38,7 @@ ALLOT_EXPORT void *realloc(void *p, std::size_t size) { return heap_realloc(p, s
 
 ALLOT_EXPORT void *reallocarray(void *p, std::size_t count, std::size_t size) {
     std::size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes))
-        return fail(ENOMEM);
+    if (__builtin_mul_overflow(count, size, &bytes)) return fail(ENOMEM);
     return heap_realloc(p, bytes);
 }
 
@@ -53,11 +51,9 @@ ALLOT_EXPORT void *aligned_alloc(std::size_t alignment, std::size_t size) {
 }
 
 ALLOT_EXPORT int posix_memalign(void **out, std::size_t alignment, std::size_t size) {
-    if (!std::has_single_bit(alignment) || alignment % sizeof(void *) != 0)
-        return EINVAL;
+    if (!std::has_single_bit(alignment) || alignment % sizeof(void *) != 0) return EINVAL;
     void *p = heap_aligned_alloc(alignment, size); // sets errno as glibc does, which POSIX leaves open
-    if (p == nullptr)
-        return ENOMEM;
+    if (p == nullptr) return ENOMEM;
     *out = p;
     return 0;
 }
@@ -66,8 +62,7 @@ ALLOT_EXPORT void *valloc(std::size_t size) { return heap_aligned_alloc(os_page_
 
 ALLOT_EXPORT void *pvalloc(std::size_t size) {
     std::size_t page = os_page_bytes();
-    if (size > SIZE_MAX - page)
-        return fail(ENOMEM);
+    if (size > SIZE_MAX - page) return fail(ENOMEM);
     return heap_aligned_alloc(page, (size + page - 1) & ~(page - 1));
 }
 

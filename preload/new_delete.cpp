@@ -18,7 +18,7 @@ extern "C" [[gnu::weak, noreturn]] void _ZSt17__throw_bad_allocv();
 
 namespace {
 
-template <typename F>
+template<typename F>
 F *found(F *linked, const char *name) {
     return linked != nullptr ? linked : reinterpret_cast<F *>(dlsym(RTLD_DEFAULT, name));
 }
@@ -29,21 +29,18 @@ std::new_handler new_handler_now() {
 }
 
 [[noreturn]] void throw_bad_alloc() {
-    if (auto *thrower = found(&_ZSt17__throw_bad_allocv, "_ZSt17__throw_bad_allocv"); thrower != nullptr)
-        thrower();
+    if (auto *thrower = found(&_ZSt17__throw_bad_allocv, "_ZSt17__throw_bad_allocv"); thrower != nullptr) thrower();
     std::abort(); // nobody could catch it
 }
 
 // Calls the new-handler until memory is found or there is no handler, as the standard asks.
-template <typename Allocate>
+template<typename Allocate>
 [[gnu::noinline]] void *new_slow(Allocate allocate) {
     for (;;) {
         std::new_handler handler = new_handler_now();
-        if (handler == nullptr)
-            throw_bad_alloc();
+        if (handler == nullptr) throw_bad_alloc();
         handler();
-        if (void *p = allocate(); p != nullptr)
-            return p;
+        if (void *p = allocate(); p != nullptr) return p;
     }
 }
 
@@ -56,11 +53,9 @@ template <typename Allocate>
 [[gnu::noinline]] void *nothrow_slow(std::size_t alignment, std::size_t size) noexcept {
     for (;;) {
         std::new_handler handler = new_handler_now();
-        if (handler == nullptr)
-            return nullptr;
+        if (handler == nullptr) return nullptr;
         handler();
-        if (void *p = heap_aligned_alloc(alignment, size); p != nullptr)
-            return p;
+        if (void *p = heap_aligned_alloc(alignment, size); p != nullptr) return p;
     }
 }
 
