@@ -35,10 +35,11 @@ void accounting_finish();
 
 // --- tenants and handles -------------------------------------------------------------------------------------------
 allot_tenant *tenant_root();
-allot_tenant *tenant_default();                            // the tenant of this process (option `tenant`)
-allot_tenant *tenant_create_path(const char *path);        // creates what is missing; nullptr and no change if malformed or full
-std::uint32_t obj_cgroup_of(allot_tenant *);               // index of its living handle; of the nearest living ancestor if stale
-allot_tenant *tenant_of(std::uint32_t obj_cgroup);         // whom the objects of that handle belong to now
+allot_tenant *tenant_default(); // the tenant of this process (option `tenant`)
+// Creates what is missing; nullptr and no change if malformed or full.
+allot_tenant *tenant_create_path(const char *path);
+std::uint32_t obj_cgroup_of(allot_tenant *); // index of its living handle; of the nearest living ancestor if stale
+allot_tenant *tenant_of(std::uint32_t obj_cgroup); // whom the objects of that handle belong to now
 
 // A slab, a vector entry's slab, an external range: whatever names an obj_cgroup from outside the region holds a
 // reference, so that the index is not recycled while it is named. The context holds its own.
@@ -46,8 +47,8 @@ void obj_cgroup_grab(std::uint32_t obj_cgroup, std::uint32_t references = 1);
 void obj_cgroup_put(std::uint32_t obj_cgroup, std::uint32_t references = 1);
 
 // --- contexts: one per (thread, obj_cgroup) ------------------------------------------------------------------------
-context *context_open(std::uint32_t obj_cgroup);           // by the owner thread; nullptr: the region cannot grow
-void context_close(context *);                             // by the owner: settles, gives the stock back, frees the record
+context *context_open(std::uint32_t obj_cgroup); // by the owner thread; nullptr: the region cannot grow
+void context_close(context *);                   // by the owner: settles, gives the stock back, frees the record
 // By the owner, when its thread ends but slabs still name the context: settles and gives the stock back; whoever takes
 // the slabs over takes the context with them and simply goes on using it.
 void context_park(context *);
@@ -77,9 +78,9 @@ using recount_source = void (*)(recount_sink &);
 void verify_set_source(recount_source); // by alloc/, once
 
 struct verify_result {
-    std::uint64_t tenants;      // looked at
-    std::uint64_t differences;  // 0: everything holds
-    char first[192];            // the first difference, as a sentence
+    std::uint64_t tenants;     // looked at
+    std::uint64_t differences; // 0: everything holds
+    char first[192];           // the first difference, as a sentence
 };
 // At a quiescent point (no thread inside an operation). Checks for each tenant: usage >= 0; usage = live bytes found by
 // the source + large + external + stocks over its subtree; children's protected sums; every context's invariants.

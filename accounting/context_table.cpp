@@ -37,7 +37,8 @@ void context_take_over(context &c) {
     std::int64_t stock = c.stock.load(std::memory_order_relaxed) + cold.late.exchange(0, std::memory_order_acquire);
     net_word folded = c.net.load(std::memory_order_relaxed);
     net_add(c.net, -folded); // not a store of 0: a handler may have added meanwhile
-    cold.settled_bytes.store(cold.settled_bytes.load(std::memory_order_relaxed) + net_bytes(folded), std::memory_order_relaxed);
+    cold.settled_bytes.store(cold.settled_bytes.load(std::memory_order_relaxed) + net_bytes(folded),
+                             std::memory_order_relaxed);
     cold.settled_objects.store(cold.settled_objects.load(std::memory_order_relaxed) + net_objects(folded),
                                std::memory_order_relaxed);
     c.stock.store(stock - net_bytes(folded), std::memory_order_relaxed);
@@ -102,7 +103,7 @@ void initialise(context_record &c, std::uint32_t index, std::uint32_t obj_cgroup
 
 context *context_open(std::uint32_t obj_cgroup) {
     if (obj_cgroup == 0) return nullptr; // of a process that is not accounted
-    if (holds_locks()) return nullptr; // a handler amid our own code cannot wait for the registry
+    if (holds_locks()) return nullptr;   // a handler amid our own code cannot wait for the registry
     signals_blocked quiet;
     lock_scope registry(region().registry_lock.word, lock_rank::registry);
     if (!obj_cgroup_try_grab(obj_cgroup)) return nullptr;
@@ -126,8 +127,10 @@ void context_close(context *c) {
     tenant &t = *tenant_named_by(c->obj_cgroup);
     lock_take(c->lock, lock_rank::context);
     give_back_stock(*c, t);
-    t.settled_bytes.fetch_add(record.cold.settled_bytes.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
-    t.settled_objects.fetch_add(record.cold.settled_objects.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
+    t.settled_bytes.fetch_add(record.cold.settled_bytes.exchange(0, std::memory_order_relaxed),
+                              std::memory_order_relaxed);
+    t.settled_objects.fetch_add(record.cold.settled_objects.exchange(0, std::memory_order_relaxed),
+                                std::memory_order_relaxed);
     c->flags = 0;
     unlink_from(record, t);
     lock_give(c->lock, lock_rank::context);

@@ -13,11 +13,12 @@ namespace {
 
 // What was found, by index of tenant or handle; memory of its own, given back at the end.
 class tally {
-  public:
+public:
     struct line {
         std::int64_t bytes, objects;
     };
-    explicit tally(std::uint32_t count) : bytes_((std::uint64_t{count} + 1) * sizeof(line)), at_(os_map(bytes_)), count_(count) {}
+    explicit tally(std::uint32_t count)
+        : bytes_((std::uint64_t{count} + 1) * sizeof(line)), at_(os_map(bytes_)), count_(count) {}
     ~tally() {
         if (at_ != 0) os_unmap(at_, bytes_);
     }
@@ -27,7 +28,7 @@ class tally {
     // What has an index beyond the tables counts as index 0, which must stay empty.
     line &operator[](std::uint32_t index) { return reinterpret_cast<line *>(at_)[index < count_ ? index : 0]; }
 
-  private:
+private:
     std::uint64_t bytes_;
     std::uintptr_t at_;
     std::uint32_t count_;
@@ -37,7 +38,7 @@ class tally {
 constinit std::atomic<recount_source> source{nullptr};
 
 class differences {
-  public:
+public:
     explicit differences(verify_result &result) : result_(result) {}
 
     void expect(const tenant &t, const char *what, std::int64_t is, std::int64_t should_be) {
@@ -46,7 +47,13 @@ class differences {
         line_writer out;
         char path[100];
         write_path(t, path, sizeof path);
-        out.text(path).text(": ").text(what).text(" is ").signed_number(is).text(" and should be ").signed_number(should_be);
+        out.text(path)
+            .text(": ")
+            .text(what)
+            .text(" is ")
+            .signed_number(is)
+            .text(" and should be ")
+            .signed_number(should_be);
         out.text(".");
         copy(out);
     }
@@ -57,7 +64,7 @@ class differences {
         copy(out);
     }
 
-  private:
+private:
     void copy(const line_writer &out) {
         std::size_t length = out.length() < sizeof result_.first ? out.length() : sizeof result_.first - 1;
         std::memcpy(result_.first, out.c_str(), length);
@@ -86,7 +93,8 @@ struct own_sums {
 };
 
 own_sums sum_own(const tenant &t, differences &found) {
-    own_sums sums{t.settled_bytes.load(std::memory_order_relaxed), t.settled_objects.load(std::memory_order_relaxed), 0};
+    own_sums sums{t.settled_bytes.load(std::memory_order_relaxed), t.settled_objects.load(std::memory_order_relaxed),
+                  0};
     std::int64_t unused = 0;
     for (context_record *c = record_of<context_record>(t.first_context); c != nullptr;
          c = record_of<context_record>(c->cold.next)) {
@@ -96,7 +104,8 @@ own_sums sum_own(const tenant &t, differences &found) {
         sums.objects += c->cold.settled_objects.load(std::memory_order_relaxed) + net_objects(net);
         unused += context_unused(c->hot);
     }
-    sums.charged = sums.slab + unused + t.large.load(std::memory_order_relaxed) + t.external.load(std::memory_order_relaxed);
+    sums.charged =
+        sums.slab + unused + t.large.load(std::memory_order_relaxed) + t.external.load(std::memory_order_relaxed);
     for (obj_cgroup *o = record_of<obj_cgroup>(t.first_handle); o != nullptr; o = record_of<obj_cgroup>(o->next))
         sums.charged -= static_cast<std::int64_t>(o->deferred_large.load(std::memory_order_relaxed) +
                                                   o->deferred_external.load(std::memory_order_relaxed));
@@ -112,12 +121,15 @@ void check_protection(const tenant &t, differences &found) {
     found.expect(t, "min_usage", static_cast<std::int64_t>(c.min_usage.load(std::memory_order_relaxed)), part(c.min));
     found.expect(t, "low_usage", static_cast<std::int64_t>(c.low_usage.load(std::memory_order_relaxed)), part(c.low));
     std::int64_t min_sum = 0, low_sum = 0;
-    for (tenant *child = record_of<tenant>(t.first_child); child != nullptr; child = record_of<tenant>(child->next_sibling)) {
+    for (tenant *child = record_of<tenant>(t.first_child); child != nullptr;
+         child = record_of<tenant>(child->next_sibling)) {
         min_sum += static_cast<std::int64_t>(child->counter.min_usage.load(std::memory_order_relaxed));
         low_sum += static_cast<std::int64_t>(child->counter.low_usage.load(std::memory_order_relaxed));
     }
-    found.expect(t, "children_min_usage", static_cast<std::int64_t>(c.children_min_usage.load(std::memory_order_relaxed)), min_sum);
-    found.expect(t, "children_low_usage", static_cast<std::int64_t>(c.children_low_usage.load(std::memory_order_relaxed)), low_sum);
+    found.expect(t, "children_min_usage",
+                 static_cast<std::int64_t>(c.children_min_usage.load(std::memory_order_relaxed)), min_sum);
+    found.expect(t, "children_low_usage",
+                 static_cast<std::int64_t>(c.children_low_usage.load(std::memory_order_relaxed)), low_sum);
 }
 
 void add_to_handle(void *state, std::uint32_t obj_cgroup, std::uint64_t bytes, std::uint64_t objects) {
@@ -153,7 +165,8 @@ verify_result verify() {
         own_sums own = sum_own(*t, found);
         if (recount != nullptr) {
             tally::line live{};
-            for (obj_cgroup *o = record_of<obj_cgroup>(t->first_handle); o != nullptr; o = record_of<obj_cgroup>(o->next)) {
+            for (obj_cgroup *o = record_of<obj_cgroup>(t->first_handle); o != nullptr;
+                 o = record_of<obj_cgroup>(o->next)) {
                 live.bytes += of_handles[index_of(*o)].bytes;
                 live.objects += of_handles[index_of(*o)].objects;
             }
@@ -163,7 +176,8 @@ verify_result verify() {
         for (tenant *at = t; at != nullptr; at = parent_of(*at)) charged[at->index].bytes += own.charged;
     }
     for (tenant *t = &root_tenant(); t != nullptr; t = next_in_subtree(*t, root_tenant())) {
-        found.expect(*t, "usage", t->counter.word.load(std::memory_order_relaxed) >> usage_shift, charged[t->index].bytes);
+        found.expect(*t, "usage", t->counter.word.load(std::memory_order_relaxed) >> usage_shift,
+                     charged[t->index].bytes);
         check_protection(*t, found);
     }
     if (of_handles[0].bytes != 0) found.expect(root_tenant(), "what unknown owners hold", of_handles[0].bytes, 0);
