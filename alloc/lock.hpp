@@ -2,8 +2,8 @@
 //
 // It replaces pthread_mutex, which may not be usable before libc is initialised and cannot be repaired after fork.
 // Threads: any; not recursive. A signal handler never takes it (see emergency.hpp).
-// Rank: orphans > units > metadata; none is held while accounting is called, nor across fork's prepare handlers: the
-//   child makes them anew.
+// Rank: orphans > units > metadata. Of accounting only references to handles are given back while one is held. None is
+//   held across fork's prepare handlers: the child makes them anew.
 #pragma once
 
 #include "accounting/base/os.hpp"
