@@ -66,14 +66,14 @@ bool charge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind kin
         lock_give(direct_lock_of(t->index), lock_rank::direct);
         return fits;
     }
-    signals_blocked quiet;
     {
-        tenant &t = lock_tenant_of(obj_cgroup);
+        tenant &t = lock_tenant_of(obj_cgroup); // a handler that comes while it is held takes the way above
         bool fits = tree_try_charge(t, bytes) == nullptr;
         if (fits) (t.*line).fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
         lock_give(direct_lock_of(t.index), lock_rank::direct);
         if (fits) return true;
     }
+    signals_blocked quiet;
     drain_result result = drain_and_charge({.obj_cgroup = obj_cgroup, .bytes = bytes, .line = line});
     if (result.level == nullptr) return true;
     refused(*result.asked, *result.level, bytes);
@@ -95,7 +95,6 @@ void uncharge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind k
         }
         return;
     }
-    signals_blocked quiet;
     tenant &t = lock_tenant_of(obj_cgroup);
     uncharge_line(t, bytes, line);
     take_deferred(record_at<struct obj_cgroup>(obj_cgroup));
