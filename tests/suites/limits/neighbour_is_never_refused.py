@@ -2,6 +2,7 @@
 neighbour never; the books of both agree with what the program counted. Needs the command: a tree file is read by it alone.
 """
 import json
+import os
 import re
 import sys
 
@@ -20,7 +21,7 @@ TREE = """
 def work(way):
     if way.name != "command":
         return
-    program = sys.argv[3]
+    program = os.path.abspath(sys.argv[3])
     tree = way.runner.file("shop.toml", TREE)
     result = way.runner.run(way.allot, "run", "--tenant=/shop", f"--tree={tree}", "--map=thread:noisy=/shop/noisy",
                             "--map=thread:quiet=/shop/quiet", f"--report={way.report_file}", "--json", "--", program,
