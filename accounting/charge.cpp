@@ -34,7 +34,8 @@ tenant *tree_try_charge(tenant &from, std::uint64_t bytes, const tenant *stop) {
     // Only now is it a charge: peaks and protected parts follow.
     tenant *t = &from;
     for (std::uint32_t level = 0; level < levels; ++level, t = parent_of(*t)) {
-        if (reached[level] > t->counter.peak.load(std::memory_order_relaxed)) page_counter_raise_peak(t->counter, reached[level]);
+        if (reached[level] > t->counter.peak.load(std::memory_order_relaxed))
+            page_counter_raise_peak(t->counter, reached[level]);
         std::uint64_t high = t->counter.high.load(std::memory_order_relaxed);
         if (reached[level] > high && reached[level] - bytes <= high) [[unlikely]]
             count_event(*t, allot_event_high);

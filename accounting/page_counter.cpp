@@ -25,8 +25,7 @@ std::uint64_t page_counter_uncharge(page_counter &c, std::uint64_t bytes) {
 
 void page_counter_raise_peak(page_counter &c, std::uint64_t usage) {
     std::uint64_t seen = c.peak.load(std::memory_order_relaxed);
-    while (seen < usage && !c.peak.compare_exchange_weak(seen, usage, std::memory_order_relaxed)) {
-    }
+    while (seen < usage && !c.peak.compare_exchange_weak(seen, usage, std::memory_order_relaxed)) {}
 }
 
 namespace {

@@ -33,7 +33,8 @@ bool is_plausible(const region_header &h) {
     return h.window_shift <= window_shift_max && h.header_bytes >= sizeof(region_header);
 }
 
-constexpr std::uint32_t least_record_bytes[nr_tables] = {sizeof(process), sizeof(tenant), sizeof(obj_cgroup), sizeof(context_record)};
+constexpr std::uint32_t least_record_bytes[nr_tables] = {sizeof(process), sizeof(tenant), sizeof(obj_cgroup),
+                                                         sizeof(context_record)};
 
 } // namespace
 
@@ -83,7 +84,8 @@ region_error region_reader::read(int fd) {
             error = region_error::other_layout;
         else if (header.ready.load(std::memory_order_relaxed) != 1)
             error = region_error::not_a_region;
-        else if (!read_table(fd, header, table::tenants, tenants_) || !read_table(fd, header, table::obj_cgroups, obj_cgroups_) ||
+        else if (!read_table(fd, header, table::tenants, tenants_) ||
+                 !read_table(fd, header, table::obj_cgroups, obj_cgroups_) ||
                  !read_table(fd, header, table::contexts, contexts_))
             error = region_error::other_layout;
     }
@@ -125,7 +127,8 @@ bool region_reader::read_table(int fd, const region_header &header, table in, co
 
 void region_reader::read_process(int fd, const region_header &header) {
     struct process p;
-    std::uint64_t offset = table_start(table::processes, header.window_shift) + std::uint64_t{header.process} * sizeof p;
+    std::uint64_t offset =
+        table_start(table::processes, header.window_shift) + std::uint64_t{header.process} * sizeof p;
     process_.end = process_end::unknown;
     if (header.process == 0 || offset >= table_end(table::processes, header.window_shift) ||
         os_read_at(fd, &p, sizeof p, offset) != static_cast<long>(sizeof p))
@@ -141,7 +144,8 @@ void region_reader::read_process(int fd, const region_header &header) {
     if (p.state.load(std::memory_order_relaxed) == process_state::exited)
         process_.end = process_end::exited;
     else if (same_namespace)
-        process_.end = process_is_alive(p.pid, {p.start_time, p.start_of_stack}) ? process_end::running : process_end::died;
+        process_.end =
+            process_is_alive(p.pid, {p.start_time, p.start_of_stack}) ? process_end::running : process_end::died;
 }
 
 const tenant *region_reader::living(std::uint32_t index) const {
@@ -175,7 +179,8 @@ void region_reader::add_up() {
     for (std::uint32_t index = 1; index < tenants_.count; ++index) {
         const tenant *t = living(index);
         if (t == nullptr) continue;
-        add_to_ancestors(index, {relaxed(t->settled_bytes), relaxed(t->settled_objects), 0, relaxed(t->large), relaxed(t->external)});
+        add_to_ancestors(index, {relaxed(t->settled_bytes), relaxed(t->settled_objects), 0, relaxed(t->large),
+                                 relaxed(t->external)});
     }
     for (std::uint32_t index = 1; index < contexts_.count; ++index) {
         const auto *c = record_in<context_record>(contexts_.at, contexts_.count, index);
@@ -217,7 +222,8 @@ bool region_reader::tenant_at(std::uint32_t index, tenant_view &out) const {
     out.high = relaxed(t->counter.high);
     out.max = relaxed(t->counter.max);
     auto policy = static_cast<std::uint32_t>(t->on_refusal.load(std::memory_order_relaxed));
-    out.policy = policy <= static_cast<std::uint32_t>(refusal_policy::abort) ? refusal_policy{policy} : refusal_policy::inherit;
+    out.policy =
+        policy <= static_cast<std::uint32_t>(refusal_policy::abort) ? refusal_policy{policy} : refusal_policy::inherit;
     for (std::uint32_t e = 0; e < allot_nr_events; ++e) {
         out.events[e] = relaxed(t->events[e]);
         out.events_local[e] = relaxed(t->events_local[e]);
@@ -247,7 +253,8 @@ std::size_t region_reader::path_of(std::uint32_t index, char *buffer, std::size_
     if (depth == 0) put('/');
     while (depth-- > 0) {
         put('/');
-        for (std::uint32_t i = 0; i + 1 < tenant_name_bytes && chain[depth]->name[i] != '\0'; ++i) put(chain[depth]->name[i]);
+        for (std::uint32_t i = 0; i + 1 < tenant_name_bytes && chain[depth]->name[i] != '\0'; ++i)
+            put(chain[depth]->name[i]);
     }
     if (size != 0) buffer[length < size ? length : size - 1] = '\0';
     return length;

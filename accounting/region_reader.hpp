@@ -57,7 +57,7 @@ enum class region_error : std::uint32_t {
 };
 
 class region_reader {
-  public:
+public:
     region_reader() = default;
     ~region_reader();
     region_reader(const region_reader &) = delete;
@@ -79,7 +79,7 @@ class region_reader {
     // "/" or "/a/b", cut to fit, terminated; the length of the whole.
     std::size_t path_of(std::uint32_t index, char *buffer, std::size_t size) const;
 
-  private:
+private:
     struct copy {
         std::uintptr_t at = 0;
         std::size_t bytes = 0;

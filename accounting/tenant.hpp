@@ -39,11 +39,11 @@ struct tenant {
     // before and after reading what the handle is for.
     alignas(cache_line_bytes) std::atomic<std::uint32_t> generation;
     std::atomic<tenant_state> state;
-    std::atomic<std::uint32_t> obj_cgroup; // the living handle
+    std::atomic<std::uint32_t> obj_cgroup;  // the living handle
     std::atomic<refusal_policy> on_refusal; // relaxed: a setting
     std::uint32_t first_child, next_sibling, previous_sibling;
-    std::uint32_t first_context;  // through context_cold::next; also under the drain lock
-    std::uint32_t first_handle;   // handles whose objects belong here, through obj_cgroup::next
+    std::uint32_t first_context; // through context_cold::next; also under the drain lock
+    std::uint32_t first_handle;  // handles whose objects belong here, through obj_cgroup::next
     std::uint32_t hash_next;
     std::uint32_t nr_children;
     std::uint32_t heir_generation; // of the parent, once freed: whom a stale handle stands for
@@ -61,7 +61,7 @@ struct tenant {
     // lock (settled); read by anyone, relaxed: figures.
     alignas(cache_line_bytes) std::atomic<std::int64_t> large;
     std::atomic<std::int64_t> external;
-    std::atomic<std::int64_t> settled_bytes;   // slab bytes charged through contexts that are closed by now, net
+    std::atomic<std::int64_t> settled_bytes; // slab bytes charged through contexts that are closed by now, net
     std::atomic<std::int64_t> settled_objects;
 };
 static_assert(sizeof(tenant) == 512);

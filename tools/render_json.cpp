@@ -38,7 +38,8 @@ std::string render_json(const run_figures &run) {
     json images = json::array();
     for (const image_figures &image : run.images) {
         json one = {{"pid", image.pid}, {"program", image.program}, {"state", word_of(image.state)}};
-        if (image.uncounted_peak != 0) one["uncounted"] = {{"current", image.uncounted}, {"peak", image.uncounted_peak}};
+        if (image.uncounted_peak != 0)
+            one["uncounted"] = {{"current", image.uncounted}, {"peak", image.uncounted_peak}};
         if (!image.problem.empty()) one["problem"] = image.problem;
         one["tenants"] = as_json(image.tenants);
         images.push_back(one);

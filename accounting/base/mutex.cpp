@@ -59,7 +59,8 @@ bool take_within(lock_word &word, lock_rank rank, int spins) {
         std::uint32_t seen = word.load(std::memory_order_relaxed);
         ALLOT_ASSERT((seen & ~sleepers) != self && "a lock is not taken twice");
         if (seen == 0) continue;
-        if ((seen & sleepers) == 0 && !word.compare_exchange_weak(seen, seen | sleepers, std::memory_order_relaxed)) continue;
+        if ((seen & sleepers) == 0 && !word.compare_exchange_weak(seen, seen | sleepers, std::memory_order_relaxed))
+            continue;
         os_futex_wait(&word, seen | sleepers, sleep_ms);
     }
 }

@@ -42,13 +42,13 @@ void lock_give(lock_word &, lock_rank);
 void locks_child_start(); // the child's only thread holds none
 
 class lock_scope {
-  public:
+public:
     lock_scope(lock_word &word, lock_rank rank) : word_(word), rank_(rank) { lock_take(word_, rank_); }
     ~lock_scope() { lock_give(word_, rank_); }
     lock_scope(const lock_scope &) = delete;
     lock_scope &operator=(const lock_scope &) = delete;
 
-  private:
+private:
     lock_word &word_;
     lock_rank rank_;
 };

@@ -20,15 +20,16 @@ namespace allot {
 long os_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0);
 
 // --- memory: addresses as integers, 0 or false means failure ---------------------------------------------------------
-[[nodiscard]] std::uintptr_t os_map(std::size_t bytes);                     // zeroed, readable and writable, anywhere
-[[nodiscard]] std::uintptr_t os_reserve(std::size_t bytes);                 // address space alone: PROT_NONE, costs nothing
+[[nodiscard]] std::uintptr_t os_map(std::size_t bytes);     // zeroed, readable and writable, anywhere
+[[nodiscard]] std::uintptr_t os_reserve(std::size_t bytes); // address space alone: PROT_NONE, costs nothing
 [[nodiscard]] bool os_map_free(std::uintptr_t address, std::size_t bytes); // there, if nothing is there
 [[nodiscard]] bool os_map_over(std::uintptr_t address, std::size_t bytes); // there, over what is there
 enum class over : std::uint32_t { nothing, anything };
 [[nodiscard]] bool os_map_file(std::uintptr_t address, std::size_t bytes, int fd, std::uint64_t offset, over);
 void os_unmap(std::uintptr_t address, std::size_t bytes);
 [[nodiscard]] bool os_wipe_on_fork(std::uintptr_t address, std::size_t bytes); // a forked child finds zeros there
-bool os_give_back(std::uintptr_t address, std::size_t bytes); // contents become zero, memory goes back; false: forbidden
+bool os_give_back(std::uintptr_t address,
+                  std::size_t bytes); // contents become zero, memory goes back; false: forbidden
 
 // --- files -----------------------------------------------------------------------------------------------------------
 [[nodiscard]] int os_open(const char *path, int flags, unsigned mode = 0); // close-on-exec is always added
@@ -50,7 +51,7 @@ std::uint32_t os_uid();
 std::uint64_t os_random(); // not for secrets: falls back to the clock and addresses
 std::uint64_t os_ram_bytes();
 std::uint64_t os_nanoseconds(); // monotonic
-void os_child_start();     // forgets the cached thread id, which is the parent's
+void os_child_start();          // forgets the cached thread id, which is the parent's
 // Ends this thread's waiting for a moment, for loops that wait for another thread.
 void os_yield();
 inline void os_pause() {
@@ -63,19 +64,20 @@ inline void os_pause() {
 
 // --- waiting: a shared futex, since words may lie in a file that processes share ---------------------------------------
 // Returns when woken, when the word has another value, or after the time; the caller looks again in every case.
-void os_futex_wait(const std::atomic<std::uint32_t> *word, std::uint32_t expected, std::uint32_t milliseconds = 0); // 0: for ever
+void os_futex_wait(const std::atomic<std::uint32_t> *word, std::uint32_t expected,
+                   std::uint32_t milliseconds = 0); // 0: for ever
 void os_futex_wake(const std::atomic<std::uint32_t> *word, std::uint32_t waiters);
 
 // --- signals -----------------------------------------------------------------------------------------------------------
 // While it lives, no handler runs in this thread, except for faults of its own code.
 class signals_blocked {
-  public:
+public:
     signals_blocked();
     ~signals_blocked();
     signals_blocked(const signals_blocked &) = delete;
     signals_blocked &operator=(const signals_blocked &) = delete;
 
-  private:
+private:
     std::uint64_t before_;
     long failed_;
 };

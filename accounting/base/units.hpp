@@ -21,11 +21,14 @@ inline constexpr std::uint64_t unlimited = std::uint64_t{1} << 62;
 using net_word = std::int64_t;
 
 constexpr net_word net_of(std::int64_t bytes, std::int32_t objects) {
-    return static_cast<net_word>((static_cast<std::uint64_t>(bytes) << 32) + static_cast<std::uint64_t>(std::int64_t{objects}));
+    return static_cast<net_word>((static_cast<std::uint64_t>(bytes) << 32) +
+                                 static_cast<std::uint64_t>(std::int64_t{objects}));
 }
 constexpr std::int32_t net_objects(net_word n) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(n)); }
 constexpr std::int64_t net_bytes(net_word n) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(n) - static_cast<std::uint64_t>(std::int64_t{net_objects(n)})) >> 32;
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(n) -
+                                     static_cast<std::uint64_t>(std::int64_t{net_objects(n)})) >>
+           32;
 }
 static_assert(net_bytes(net_of(64, -3)) == 64 && net_objects(net_of(64, -3)) == -3);
 static_assert(net_bytes(net_of(-64, 3)) == -64 && net_objects(net_of(-64, 3)) == 3);

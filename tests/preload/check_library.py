@@ -1,6 +1,6 @@
 """The preload library from outside: what it exports, needs and weighs.
 
-  check_library.py counting|null LIBRARY EXPORTED_SYMBOLS
+  check_library.py counting|null LIBRARY EXPORTED_SYMBOLS OPTIMIZATION   (0: the size is not judged)
 
 1. It exports what the list says, all of it and nothing else but allot_*; only these have a version.
 2. It needs libc alone, of a version that other distributions have, and nothing that registers destructors or guards.

@@ -19,7 +19,7 @@
 #include <vector>
 
 class crowd {
-  public:
+public:
     enum class pools { given, none };
     struct level {
         level *parent;
@@ -61,7 +61,7 @@ class crowd {
 
     counts found;
 
-  private:
+private:
     struct object {
         level *from;
         std::int64_t bytes;
