@@ -5,13 +5,20 @@
 
 #ifndef ALLOT_NULL_HOOKS
 #include "accounting/accounting.hpp"
+#include "accounting/options.hpp"
 #include "preload/threads.hpp"
 #endif
 
 namespace {
 
-// membarrier is registered while there is one thread, when that is quick; the first thread gets its tenant by its rules.
-[[gnu::constructor(101)]] void library_begins() {
+// Of all constructors the first (-z initfirst), libc's own included, which is why the environment comes as an argument:
+// libc does not know it yet. membarrier is registered while there is one thread, when that is quick; the first thread
+// gets its tenant by its rules.
+[[gnu::constructor(101)]] void library_begins([[maybe_unused]] int count, [[maybe_unused]] char **arguments,
+                                              [[maybe_unused]] char **environment) {
+#ifndef ALLOT_NULL_HOOKS
+    allot::options_set_environment(environment);
+#endif
     allot::foreign_start();
     allot::heap_start();
 #ifndef ALLOT_NULL_HOOKS

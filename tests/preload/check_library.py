@@ -72,7 +72,7 @@ def check_needs(library):
             expect(kind in "wv", f"imports {base}, which is not libc's")
 
 
-def check_weight(library, optimization):
+def check_weight(kind, library, optimization):
     tls = [line for line in output_of("readelf", "-lW", library).splitlines() if line.split()[:1] == ["TLS"]]
     for line in tls:
         size = int(line.split()[5], 16)
@@ -82,6 +82,9 @@ def check_weight(library, optimization):
         subprocess.run(["strip", "-o", stripped, library], check=True)
         size = os.path.getsize(stripped)
         expect(size < STRIPPED_BYTES_MOST or optimization == "0", f"{size} bytes stripped, expected less than {STRIPPED_BYTES_MOST}")
+    flags = re.search(r"\(FLAGS_1\)(.*)", output_of("readelf", "-d", library))
+    if kind == "counting":  # it starts before everyone else, and before there are threads
+        expect(flags and "INITFIRST" in flags.group(1) and "NODELETE" in flags.group(1), f"flags are {flags}")
     # dlopen must jump to the real one, which looks at its caller's address.
     code = output_of("objdump", "-d", "--no-show-raw-insn", "--disassemble=dlopen", library)
     expect(re.search(r"\bjmp\s+\*%", code), f"dlopen does not end in a jump:\n{code}")
@@ -91,7 +94,7 @@ def main():
     kind, library, list_path, optimization = sys.argv[1:]
     check_exports(kind, library, list_path)
     check_needs(library)
-    check_weight(library, optimization)
+    check_weight(kind, library, optimization)
     for problem in problems:
         print(problem)
     sys.exit(1 if problems else 0)
