@@ -32,8 +32,13 @@ std::size_t checked_usable_size(const slab *s, const void *p) {
 }
 
 void *move_block(void *p, std::size_t was, std::size_t size) {
+    int error = errno;
     void *moved = fast_malloc(size);
-    if (moved == nullptr) return nullptr;
+    if (moved == nullptr) {
+        if (size > was) return nullptr;
+        errno = error; // to shrink is never refused: where it stands there is room enough
+        return p;
+    }
     std::memcpy(moved, p, was < size ? was : size);
     fast_free(p);
     return moved;
