@@ -48,8 +48,9 @@ void check_live_slot(const slab *s, const void *p) {
 }
 
 void misuse_invalid(const slab *s, const void *p) {
-    report(s->kind == unit_kind::large_tail ? "invalid free" : "double or invalid free", s, p,
-           s->kind == unit_kind::large_tail ? "it lies inside a block" : "no block is there");
+    bool inside = s->kind == unit_kind::large_tail || s->kind == unit_kind::large; // of a block that starts elsewhere
+    report(inside ? "invalid free" : "double or invalid free", s, p,
+           inside ? "it lies inside a block" : "no block is there");
 }
 
 void misuse_size(const slab *s, const void *p, std::size_t given) {
