@@ -343,7 +343,7 @@ void free_slow(void *p) {
         if (h != nullptr) free_slot_slow(h, s, p);
         return;
     case unit_kind::large: return large_free(h, s, p);
-    case unit_kind::reserve: return;
+    case unit_kind::reserve: return emergency_free();
     case unit_kind::free:
     case unit_kind::large_tail:
     case unit_kind::unmapped:
