@@ -77,18 +77,21 @@ home *home_move_in() {
 }
 
 void home_leave(home *h) {
+    h->busy = true;
     remote_flush(h);
-    h->busy = true; // the inbox is ours until the home is on the list
     remote_collect(h);
     home_return_empty_slabs(h);
     for (heap *a = h->heaps; a != nullptr; a = a->next) hooks::heap_park(a->account);
+    signals_blocked quiet; // a handler without a home would wait for the lock that this thread holds
     thread_here.active = &heap_of_nobody;
     thread_here.in_home = nullptr;
     h->busy = false;
     lock_guard guard(all.lock);
     h->next_orphan = all.orphans;
     all.orphans = h;
-    h->state.store(home_state::orphaned, std::memory_order_relaxed);
+    // seq_cst, as in remote_flush: whoever pushes either sees the orphan and collects for it, or is collected here.
+    h->state.store(home_state::orphaned, std::memory_order_seq_cst);
+    remote_collect(h);
 }
 
 void adopt_collect_for(home *orphan) {
@@ -110,7 +113,8 @@ bool adopt_absorb(home *mine) {
     home **end = &all.orphans;
     while (*end != nullptr) end = &(*end)->next_orphan;
     *end = from;
-    from->state.store(home_state::orphaned, std::memory_order_relaxed);
+    from->state.store(home_state::orphaned, std::memory_order_seq_cst); // as in home_leave
+    remote_collect(from);
     return true;
 }
 

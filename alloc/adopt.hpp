@@ -9,9 +9,6 @@
 
 namespace allot {
 
-// Destructors of thread-specific data run in up to four rounds; after the last nobody would orphan a home again.
-inline constexpr std::uint8_t last_farewell = 4;
-
 // A home for this thread: an orphan, else a new one. nullptr: no memory.
 [[nodiscard]] home *home_move_in();
 // This thread gives its home up: what it owes is settled, wholly free slabs go back, the home waits for the next thread.

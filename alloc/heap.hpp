@@ -57,10 +57,10 @@ struct free_chain { // objects of one home, on their way there; linked by their 
 enum class home_state : std::uint32_t { wiped, lived_in, orphaned };
 
 struct home {
-    // Line 0: written by other threads. Head of the chain of objects that they freed. release push, acquire exchange:
-    // the words written into the objects are seen by the collector.
+    // Line 0: written by other threads. Head of the chain of objects that they freed. Pushed with release, taken with
+    // acquire: the words written into the objects are seen by the collector. seq_cst where it meets `state`.
     alignas(64) std::atomic<void *> inbox;
-    // Written under the orphans' lock; read by remote frees, relaxed: a hint that somebody should collect for it.
+    // Written under the orphans' lock; read by remote frees: somebody must collect for it, and it is they.
     std::atomic<home_state> state;
 
     alignas(64) std::uint64_t tag;

@@ -13,7 +13,7 @@ void mark(slab *s, void *slot) { first_word(slot) = s->remote_key ^ (unit_bytes 
 void push_chain(home *to, void *head, void *tail) {
     void *seen = to->inbox.load(std::memory_order_relaxed);
     do next_of(tail) = seen;
-    while (!to->inbox.compare_exchange_weak(seen, head, std::memory_order_release, std::memory_order_relaxed));
+    while (!to->inbox.compare_exchange_weak(seen, head, std::memory_order_seq_cst, std::memory_order_relaxed));
 }
 
 } // namespace
@@ -37,7 +37,8 @@ void remote_flush(home *from) {
     if (chain.to == nullptr) return;
     from->outgoing = {};
     push_chain(chain.to, chain.head, chain.tail);
-    if (chain.to->state.load(std::memory_order_relaxed) == home_state::orphaned) adopt_collect_for(chain.to);
+    // seq_cst: after the push, so that the push is seen by home_leave or its orphan here.
+    if (chain.to->state.load(std::memory_order_seq_cst) == home_state::orphaned) adopt_collect_for(chain.to);
 }
 
 void remote_push_one(home *to, slab *s, void *slot) {
@@ -46,7 +47,7 @@ void remote_push_one(home *to, slab *s, void *slot) {
 }
 
 bool remote_collect(home *h) {
-    if (h->inbox.load(std::memory_order_relaxed) == nullptr) return false;
+    if (h->inbox.load(std::memory_order_seq_cst) == nullptr) return false;
     void *slot = h->inbox.exchange(nullptr, std::memory_order_acquire);
     while (slot != nullptr) {
         void *next = next_of(slot);

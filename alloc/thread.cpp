@@ -1,3 +1,4 @@
+#include "accounting/base/os.hpp"
 #include "alloc/adopt.hpp"
 #include "alloc/alloc.hpp"
 #include "alloc/emergency.hpp"
@@ -105,6 +106,7 @@ home *home_here() {
     if (!start_process()) return nullptr;
     if (thread_here.in_home != nullptr && thread_here.in_home->tag != 0)
         return thread_here.in_home; // the start itself allocated
+    signals_blocked quiet;          // a handler would find half a home, or wait for a lock that this thread holds
     h = home_move_in();
     if (h == nullptr) return nullptr;
     thread_here.in_home = h;
@@ -121,7 +123,8 @@ home *home_here() {
         return nullptr;
     }
     thread_here.active = active;
-    if (process.has_key) pthread_setspecific(process.key, h); // may allocate: the home is in place by now
+    if (process.has_key && thread_here.farewells == 0)
+        pthread_setspecific(process.key, h); // may allocate: the home is in place by now
     return h;
 }
 

@@ -1,5 +1,6 @@
 // A visit to the slow paths: marks the home busy, so that a signal handler of the same thread keeps out of its lists,
-// and lets a thread that has said its last farewell leave the home again at once.
+// and lets a thread that has said farewell leave the home again at once: other destructors of thread-specific data may
+// follow, in this round or in another, and libc's own after them, and nobody says which is the last.
 #pragma once
 
 #include "alloc/adopt.hpp"
@@ -15,7 +16,7 @@ public:
     ~visit() {
         std::atomic_signal_fence(std::memory_order_seq_cst);
         home_->busy = false;
-        if (thread_here.farewells >= last_farewell) [[unlikely]]
+        if (thread_here.farewells != 0) [[unlikely]]
             home_leave(home_);
     }
     visit(const visit &) = delete;
