@@ -54,7 +54,6 @@ BOOST_AUTO_TEST_CASE(popped_slots_are_pushed_back_and_popped_again) {
         BOOST_TEST(first_word(slots[i]) == 0u);
     }
     BOOST_TEST(s.list == end_of_list(address));
-    BOOST_TEST(s.used == 4u);
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_is_marked_free_from_push_to_pop_and_by_its_own_slabs_key_alone) {
@@ -76,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_slot_is_marked_free_from_push_to_pop_and_by_its_own_slabs
 }
 
 BOOST_AUTO_TEST_CASE(what_other_threads_read_is_not_on_the_line_that_the_owner_writes) {
-    BOOST_TEST(offsetof(slab, used) + sizeof(slab::used) <= 64u);
+    BOOST_TEST(offsetof(slab, owner) < 64u);
     BOOST_TEST(offsetof(slab, account) < 64u);
     BOOST_TEST(offsetof(slab, remote_key) >= 64u);
     BOOST_TEST(alignof(slab) == 64u);

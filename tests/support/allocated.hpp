@@ -49,7 +49,5 @@ inline void fill(void *p, std::size_t bytes, unsigned seed) {
 }
 inline bool is_filled(const void *p, std::size_t bytes, unsigned pattern) {
     const auto *at = static_cast<const unsigned char *>(p);
-    for (std::size_t i = 0; i < bytes; ++i)
-        if (at[i] != static_cast<unsigned char>(pattern)) return false;
-    return true;
+    return bytes == 0 || (at[0] == static_cast<unsigned char>(pattern) && std::memcmp(at, at + 1, bytes - 1) == 0);
 }

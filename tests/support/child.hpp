@@ -19,11 +19,12 @@ struct child_end {
     bool aborted() const { return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT; }
 };
 
+// By fork, or by another call that makes a child with memory of its own.
 template<typename Body>
-child_end in_child(Body body) {
+child_end in_child(Body body, pid_t (*spawn)() = fork) {
     int ends[2];
     BOOST_TEST_REQUIRE(pipe(ends) == 0);
-    pid_t child = fork();
+    pid_t child = spawn();
     BOOST_TEST_REQUIRE(child >= 0);
     if (child == 0) {
         dup2(ends[1], 2);
