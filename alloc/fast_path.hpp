@@ -31,7 +31,7 @@ namespace allot {
     if (granule >= arena.granules) [[unlikely]] // null, foreign, unaligned
         return free_slow(p);
     slab *s = slab_of_granule(granule);
-    if (s->owner != thread_here.active->tag) [[unlikely]] // another home's, full, shared, large
+    if (s->owner != thread_here.active->tag) [[unlikely]] // another home's, shared, large
         return free_slow(p);
     if (!slot_starts_at(s, static_cast<std::uint32_t>(granule) & granule_mask)) [[unlikely]] // inside an object
         return free_slow(p);
