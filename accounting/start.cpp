@@ -9,6 +9,7 @@
 #include "accounting/processes.hpp"
 #include "accounting/tenant.hpp"
 #include "accounting/tenant_files.hpp"
+#include "accounting/text.hpp"
 
 namespace allot {
 
@@ -69,8 +70,7 @@ bool create_region(const options &o) {
     return region_create(private_region);
 }
 
-bool start() {
-    const options &o = options_get();
+bool start(const options &o) {
     if (o.excluded || !create_region(o)) return false;
     os_membarrier_start();
     region().pid_namespace = pid_namespace();
@@ -84,6 +84,27 @@ bool start() {
     return true;
 }
 
+bool asks_for_a_limit(const options &o) {
+    if (o.memory_max.text != nullptr) return true;
+    for (std::uint32_t i = 0; i < o.nr_tree; ++i)
+        if (same_text(o.tree[i].file, "memory.max", sizeof "memory.max" - 1)) return true;
+    return false;
+}
+
+// Limits that were asked for and do not hold are told, once for a program image. Programs of a hierarchy are excluded
+// on the command's line, often many of the same name: that is no news.
+void warn_where_nothing_holds(const options &o) {
+    if (!asks_for_a_limit(o) || (o.excluded && o.hierarchy[0] != '\0')) return;
+    line_writer out;
+    out.text("allot: warning: ");
+    if (o.program[0] != '\0')
+        out.text(o.program);
+    else // there was no memory for its name either
+        out.text("process ").number(os_pid());
+    out.text(" runs without limits: ");
+    out.text(o.excluded ? "it is excluded" : "there is no memory for its books").write();
+}
+
 } // namespace
 
 bool accounting_start() {
@@ -94,7 +115,9 @@ bool accounting_start() {
                 os_yield();
                 seen = state.load(std::memory_order_acquire);
             } else if (state.compare_exchange_strong(seen, start_state::starting, std::memory_order_acquire)) {
-                seen = start() ? start_state::started : start_state::failed;
+                const options &o = options_get();
+                seen = start(o) ? start_state::started : start_state::failed;
+                if (seen == start_state::failed) warn_where_nothing_holds(o);
                 state.store(seen, std::memory_order_release);
             }
         }

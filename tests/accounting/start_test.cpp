@@ -78,6 +78,19 @@ BOOST_AUTO_TEST_CASE(a_limit_on_file_sizes_does_not_kill_and_leaves_no_file) {
     BOOST_TEST(h.files().empty());
 }
 
+BOOST_AUTO_TEST_CASE(an_excluded_program_with_a_limit_gets_one_warning_but_not_in_a_hierarchy) {
+    const auto excluded = [](const char *hierarchy) {
+        return death_of([hierarchy] {
+            setenv("ALLOT_EXCLUDE", "start_test", 1);
+            setenv("ALLOT_MEMORY_MAX", "1M", 1);
+            setenv("ALLOT_HIERARCHY", hierarchy, 1);
+            _exit(accounting_start() || accounting_start() ? 1 : 0);
+        });
+    };
+    BOOST_TEST(excluded("").message == "allot: warning: start_test runs without limits: it is excluded\n");
+    BOOST_TEST(excluded("h").message == "");
+}
+
 BOOST_AUTO_TEST_CASE(an_excluded_program_is_not_counted) {
     death d = death_of([] {
         setenv("ALLOT_EXCLUDE", "start_test", 1);
