@@ -104,11 +104,13 @@ void parser::apply_onoff(std::uint32_t id, const spelled &s) {
 void parser::apply_text(std::uint32_t id, const spelled &s) {
     if (id == allot_option_tenant && !is_tenant_path(s.value, s.value_length))
         return refused(s, "it is not a tenant's path", "/ or names of at most 63 bytes, such as /web/api");
-    if (id == allot_option_report && (s.value_length == 0 || same_text("off", s.value, s.value_length))) {
+    if (id == allot_option_report &&
+        (s.value_length == 0 || same_text("off", s.value, s.value_length) || same_text("0", s.value, s.value_length))) {
         out_.report = report_target::off;
         return;
     }
-    if (id == allot_option_report && same_text("stderr", s.value, s.value_length)) {
+    if (id == allot_option_report &&
+        (same_text("stderr", s.value, s.value_length) || same_text("1", s.value, s.value_length))) {
         out_.report = report_target::standard_error;
         return;
     }

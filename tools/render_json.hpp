@@ -1,12 +1,8 @@
 // The report of a run for programs: one JSON object on one line.
 //
-//     {"command": [...], "status": N,
-//      "tenants": [{"path", "current", "peak", "min", "low", "high", "max", "events": {...}, "stat": {...}}...],
-//      "images": [{"pid", "program", "state", "tenants": [...]}...]}
-//
-// The schema is stable: keys are added, never changed. Bytes are numbers, no limit is null. `tenants` sums the images
-// (figures.hpp says how); `images` has each program image by itself, oldest first; one whose file could not be read has
-// a "problem" and no tenants.
+// accounting/usage_report.hpp has its form, which is stable: keys are added, never changed. Bytes are numbers, no limit is
+// null. `tenants` sums the images (figures.hpp says how); `images` has each program image by itself, oldest first; one
+// whose file could not be read has a "problem" and no tenants.
 //
 // Threads: one. Owner: values. Cost: none that matters.
 #pragma once

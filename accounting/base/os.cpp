@@ -129,6 +129,37 @@ void os_write_all(int fd, const char *text, std::size_t bytes) {
     }
 }
 
+void os_write_quietly(int fd, const char *text, std::size_t bytes) {
+    const signals_blocked quiet;
+    constexpr std::uint64_t set = std::uint64_t{1} << (SIGPIPE - 1) | std::uint64_t{1} << (SIGXFSZ - 1);
+    const timespec at_once{0, 0};
+    std::uint64_t pending = 0;
+    os_call(SYS_rt_sigpending, bits_of(&pending), sizeof pending);
+    os_write_all(fd, text, bytes);
+    // What the writing raised is taken back; what was waiting before it is not ours.
+    const std::uint64_t ours = set & ~pending;
+    os_call(SYS_rt_sigtimedwait, bits_of(&ours), 0, bits_of(&at_once), sizeof ours);
+}
+
+os_file_identity os_identity_of(int fd) {
+    struct stat s;
+    if (failed(os_call(SYS_fstat, fd, bits_of(&s)))) return {false, 0, 0};
+    return {true, s.st_dev, s.st_ino};
+}
+
+int os_duplicate(int fd, int least) { return static_cast<int>(os_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, least)); }
+
+void os_working_folder(char *out, std::size_t size) {
+    const long length = os_call(SYS_getcwd, bits_of(out), static_cast<long>(size - 1)); // with its terminator
+    if (failed(length) || length < 2 || out[0] != '/') {
+        out[0] = '\0';
+        return;
+    }
+    if (out[length - 2] == '/') return;
+    out[length - 1] = '/';
+    out[length] = '\0';
+}
+
 bool os_make_directory(const char *path) {
     long result = os_call(SYS_mkdirat, AT_FDCWD, bits_of(path), 0700);
     return !failed(result) || result == -17 /* EEXIST */;

@@ -36,8 +36,17 @@ bool os_give_back(std::uintptr_t address,
 void os_close(int fd);
 [[nodiscard]] long os_read(int fd, void *buffer, std::size_t bytes);
 [[nodiscard]] long os_read_at(int fd, void *buffer, std::size_t bytes, std::uint64_t offset);
-void os_write_all(int fd, const char *text, std::size_t bytes); // as much as goes; a message has nobody to fail to
-[[nodiscard]] bool os_make_directory(const char *path);         // 0700; true also if it is there
+void os_write_all(int fd, const char *text, std::size_t bytes);     // as much as goes; a message has nobody to fail to
+void os_write_quietly(int fd, const char *text, std::size_t bytes); // and neither a broken pipe nor a full file kills
+// Which file a descriptor stands for, to see later whether it still does.
+struct os_file_identity {
+    bool known; // it is open
+    std::uint64_t device, inode;
+};
+[[nodiscard]] os_file_identity os_identity_of(int fd);
+[[nodiscard]] int os_duplicate(int fd, int least);      // a number of at least that, close-on-exec; or a negative errno
+void os_working_folder(char *out, std::size_t size);    // with a slash behind it; empty where it has no name
+[[nodiscard]] bool os_make_directory(const char *path); // 0700; true also if it is there
 [[nodiscard]] bool os_allocate_file_space(int fd, std::uint64_t offset, std::uint64_t bytes);
 [[nodiscard]] long os_read_link(const char *path, char *buffer, std::size_t bytes);
 void os_remove_file(const char *path);

@@ -138,6 +138,9 @@ BOOST_AUTO_TEST_CASE(a_report_goes_nowhere_to_stderr_or_to_a_file) {
     BOOST_TEST((parsed({"ALLOT_REPORT=off"}).report == report_target::off));
     BOOST_TEST((parsed({"ALLOT_REPORT="}).report == report_target::off));
     BOOST_TEST((parsed({"ALLOT_REPORT=stderr"}).report == report_target::standard_error));
+    BOOST_TEST((parsed({"ALLOT_REPORT=1"}).report == report_target::standard_error));
+    BOOST_TEST((parsed({"ALLOT_REPORT=0"}).report == report_target::off));
+    BOOST_TEST((parsed({"ALLOT_REPORT=10"}).report == report_target::file));
     BOOST_TEST((parsed({"ALLOT_REPORT=stderr.txt"}).report == report_target::file));
 }
 

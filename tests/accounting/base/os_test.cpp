@@ -141,3 +141,56 @@ BOOST_AUTO_TEST_CASE(figures_of_the_system_are_plausible) {
     BOOST_TEST(os_nanoseconds() >= before);
     BOOST_TEST(os_random() != os_random());
 }
+
+BOOST_AUTO_TEST_CASE(a_quiet_write_raises_no_signal_and_takes_none_that_was_waiting) {
+    int ends[2];
+    BOOST_TEST_REQUIRE(pipe(ends) == 0);
+    os_write_quietly(ends[1], "ab", 2);
+    char text[3] = {};
+    BOOST_TEST(read(ends[0], text, 2) == 2);
+    BOOST_TEST(std::string(text) == "ab");
+    close(ends[0]);
+    os_write_quietly(ends[1], "x", 1); // would end this process
+    close(ends[1]);
+
+    sigset_t pipe_signal, before, pending;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    raise(SIGPIPE);
+    BOOST_TEST_REQUIRE(pipe(ends) == 0);
+    close(ends[0]);
+    os_write_quietly(ends[1], "x", 1);
+    close(ends[1]);
+    sigpending(&pending);
+    BOOST_TEST(sigismember(&pending, SIGPIPE) == 1);
+    const timespec at_once{};
+    BOOST_TEST(sigtimedwait(&pipe_signal, nullptr, &at_once) == SIGPIPE);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(a_duplicate_is_known_to_be_the_same_file) {
+    int ends[2];
+    BOOST_TEST_REQUIRE(pipe(ends) == 0);
+    const int other = os_duplicate(ends[0], 100);
+    BOOST_TEST(other >= 100);
+    BOOST_TEST((fcntl(other, F_GETFD) & FD_CLOEXEC) != 0);
+    const int null = os_open("/dev/null", O_RDONLY);
+    const os_file_identity a = os_identity_of(ends[0]), b = os_identity_of(other), c = os_identity_of(null);
+    BOOST_TEST((a.known && b.known && c.known));
+    BOOST_TEST((a.device == b.device && a.inode == b.inode));
+    BOOST_TEST((a.device != c.device || a.inode != c.inode));
+    for (int fd : {ends[0], ends[1], other, null}) os_close(fd);
+    BOOST_TEST(!os_identity_of(other).known);
+    BOOST_TEST(os_duplicate(other, 100) == -EBADF);
+}
+
+BOOST_AUTO_TEST_CASE(the_working_folder_has_a_slash_behind_it) {
+    char out[4096], small[4];
+    os_working_folder(out, sizeof out);
+    char *expected = getcwd(nullptr, 0);
+    BOOST_TEST(std::string(out) == (std::string(expected) == "/" ? "/" : std::string(expected) + "/"));
+    free(expected);
+    os_working_folder(small, sizeof small); // too long for it
+    BOOST_TEST((std::string(small) == "" || std::string(small) == "/"));
+}
