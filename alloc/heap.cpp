@@ -141,8 +141,9 @@ bin_word bin_now(home *h, heap *a, unsigned size_class) {
     return a != nullptr ? a->bins[bins_of_class(size_class).first] : h->shared_bin[size_class];
 }
 
-// No unit can be had. Nearly full slabs that wait for more frees are listed now.
-void list_all_with_room(home *h) {
+// No unit can be had. Nearly full slabs that wait for more frees are listed now. True if there was one.
+bool list_all_with_room(home *h) {
+    bool any = false;
     for (std::uint32_t unit = 1; unit < arena_frontier(); ++unit) {
         slab *s = slab_at(unit);
         if (s->generation != process_generation() || s->place != slab_place::full || !is_cut(s) || s->at_home != h ||
@@ -150,7 +151,9 @@ void list_all_with_room(home *h) {
             continue;
         set_place(s, slab_place::listed);
         partial_link(partial_list_of(h, s), s);
+        any = true;
     }
+    return any;
 }
 
 // A slab of the class with a free slot, out of every list: the last listed, else a new one; nullptr: no memory.
@@ -160,12 +163,7 @@ slab *find_slab(home *h, heap *a, unsigned size_class) {
     slab *s = nullptr;
     if (list == 0) {
         s = a != nullptr ? new_private_slab(h, a, size_class) : new_shared_slab(h, size_class);
-        if (s != nullptr) return s;
-        // Each orphan goes to the end of the list, so that every one is asked once.
-        for (std::uint64_t orphans = homes_count();; --orphans) {
-            list_all_with_room(h);
-            if (list != 0 || orphans == 0 || !adopt_absorb(h)) break;
-        }
+        if (s != nullptr || (!list_all_with_room(h) && !adopt_absorb(h))) return s;
         if (list == 0) // an orphan's slabs may have been wholly free
             return a != nullptr ? new_private_slab(h, a, size_class) : new_shared_slab(h, size_class);
     }
@@ -238,9 +236,7 @@ void change_place(home *h, slab *s) {
 // Whom a live slot is charged to; takes the name out of a shared slab's vector.
 std::uint32_t take_owner(slab *s, void *slot) {
     if (s->kind == unit_kind::private_slab) return s->obj_cgroup;
-    std::uint32_t owner = __atomic_exchange_n(&s->owners[slot_index(s, granule_in_unit(slot))], 0, __ATOMIC_RELAXED);
-    if (owner == 0) misuse_invalid(s, slot); // another thread frees it at this moment
-    return owner;
+    return __atomic_exchange_n(&s->owners[slot_index(s, granule_in_unit(slot))], 0, __ATOMIC_RELAXED);
 }
 
 void free_at_home(home *h, slab *s, void *p) {

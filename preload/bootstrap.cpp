@@ -6,6 +6,7 @@
 #ifndef ALLOT_NULL_HOOKS
 #include "accounting/accounting.hpp"
 #include "accounting/options.hpp"
+#include "preload/exit_report.hpp"
 #include "preload/threads.hpp"
 #endif
 
@@ -23,6 +24,7 @@ namespace {
     allot::heap_start();
 #ifndef ALLOT_NULL_HOOKS
     allot::threads_start();
+    allot::exit_report_prepare();
 #endif
 }
 

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <barrier>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -121,18 +120,7 @@ BOOST_FIXTURE_TEST_CASE(free_slots_of_orphans_are_used_when_no_unit_can_be_had, 
     constexpr std::size_t size = 1024, slots = unit_bytes / size;
     heap_set_active(tenant_default());
     heap_free(heap_malloc(size));
-    std::vector<void *> left, kept;
-    std::barrier both_begun(3); // so that there are two orphans, and one in the way
-    std::vector<std::thread> threads;
-    std::mutex mutex;
-    for (std::size_t blocks : {2 * slots, 2 * slots, std::size_t{0}})
-        threads.emplace_back([&, blocks] {
-            heap_free(heap_malloc(1));
-            both_begun.arrive_and_wait();
-            std::lock_guard<std::mutex> guard(mutex);
-            for (std::size_t i = 0; i < blocks; ++i) left.push_back(heap_malloc(size));
-        });
-    for (std::thread &t : threads) t.join();
+    std::vector<void *> left = left_by_a_thread(4 * slots, size, tenant_default()), kept;
     for (std::size_t i = 0; i < left.size(); ++i)
         if (i % slots == 7)
             kept.push_back(left[i]);
