@@ -61,7 +61,7 @@ void move_slab(home *from, home *mine, slab *s) {
         own->nr_slabs++;
         s->of_heap = own;
         s->account = hooks::make_slab_part(own->account, s->slot_bytes);
-        s->owner = mine->tag;
+        write_shared(s->owner, mine->tag);
     } else if (s->place == slab_place::listed) {
         partial_unlink(from->shared_partial[s->size_class], s);
         partial_link(mine->shared_partial[s->size_class], s);
@@ -105,7 +105,10 @@ bool adopt_absorb(home *mine) {
     remote_collect(from);
     for (std::uint32_t unit = 1; unit < arena_frontier(); ++unit) {
         slab *s = slab_at(unit);
-        if (is_cut(s) && s->generation == process_generation() && s->at_home == from) move_slab(from, mine, s);
+        // As in list_all_with_room: what it is before whose it is.
+        if (is_cut(s) && __atomic_load_n(&s->at_home, __ATOMIC_ACQUIRE) == from &&
+            s->generation == process_generation())
+            move_slab(from, mine, s);
     }
     for (heap *a = from->heaps; a != nullptr; a = a->next) hooks::heap_park(a->account);
     lock_guard guard(all.lock);

@@ -84,8 +84,8 @@ std::uint32_t arena_grow(std::uint32_t units, std::uint32_t *grown) {
     }
     for (std::size_t i = frontier; i < frontier + want; ++i) {
         slab *s = new (header_window + i) slab{};
-        s->kind = unit_kind::free;
-        s->owner = nobody;
+        set_kind(s, unit_kind::free);
+        write_shared(s->owner, nobody);
         s->list = end_of_list(arena.base + (i << unit_shift));
     }
     std::size_t first = frontier;

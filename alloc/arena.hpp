@@ -42,34 +42,39 @@ inline constexpr std::uint32_t granule_mask = (1U << granules_shift) - 1;
 // The granule of p, counted from the base. A pointer that is not aligned to 16 bytes, or lies below the base, gives a
 // number beyond every frontier: one comparison answers all three questions.
 [[gnu::always_inline]] inline std::uintptr_t granule_of(const void *p) {
-    return std::rotr(reinterpret_cast<std::uintptr_t>(p) - arena.base, 4);
+    return std::rotr(reinterpret_cast<std::uintptr_t>(p) - read_shared(arena.base), 4);
 }
 inline bool arena_contains(const void *p) {
-    return reinterpret_cast<std::uintptr_t>(p) - arena.base < arena.granules << 4;
+    return reinterpret_cast<std::uintptr_t>(p) - read_shared(arena.base) < read_shared(arena.granules) << 4;
 }
 [[gnu::always_inline]] inline slab *slab_of_granule(std::uintptr_t granule) {
-    return arena.headers + (granule >> granules_shift);
+    return read_shared(arena.headers) + (granule >> granules_shift);
 }
 inline slab *slab_of(const void *p) {
-    return arena.headers + ((reinterpret_cast<std::uintptr_t>(p) - arena.base) >> unit_shift);
+    return read_shared(arena.headers) + ((reinterpret_cast<std::uintptr_t>(p) - read_shared(arena.base)) >> unit_shift);
 }
-inline slab *slab_at(std::uint32_t unit) { return arena.headers + unit; }
+inline slab *slab_at(std::uint32_t unit) { return read_shared(arena.headers) + unit; }
 // Bins hold the distance of a header from the first, in bytes: no shift on the way to it.
 using bin_word = std::uint32_t;
 static_assert(header_window_bytes <= std::uint64_t{1} << 32);
 [[gnu::always_inline]] inline slab *slab_of_bin(bin_word bin) {
-    return reinterpret_cast<slab *>(reinterpret_cast<char *>(arena.headers) + bin);
+    return reinterpret_cast<slab *>(reinterpret_cast<char *>(read_shared(arena.headers)) + bin);
 }
 inline bin_word bin_of(const slab *s) {
-    return static_cast<bin_word>(reinterpret_cast<const char *>(s) - reinterpret_cast<const char *>(arena.headers));
+    return static_cast<bin_word>(reinterpret_cast<const char *>(s) -
+                                 reinterpret_cast<const char *>(read_shared(arena.headers)));
 }
-inline std::uint32_t unit_of(const slab *s) { return static_cast<std::uint32_t>(s - arena.headers); }
-inline std::uintptr_t address_of(const slab *s) { return arena.base + (std::uintptr_t{unit_of(s)} << unit_shift); }
+inline std::uint32_t unit_of(const slab *s) { return static_cast<std::uint32_t>(s - read_shared(arena.headers)); }
+inline std::uintptr_t address_of(const slab *s) {
+    return read_shared(arena.base) + (std::uintptr_t{unit_of(s)} << unit_shift);
+}
 
 // Chooses and maps the first piece. False: the system gives no memory.
 bool arena_start();
 // Maps at least `units` more behind the frontier, contiguous, and returns the first; 0 if that cannot be had. Lock held.
 std::uint32_t arena_grow(std::uint32_t units, std::uint32_t *grown);
-inline std::uint32_t arena_frontier() { return static_cast<std::uint32_t>(arena.granules >> granules_shift); }
+inline std::uint32_t arena_frontier() {
+    return static_cast<std::uint32_t>(read_shared(arena.granules) >> granules_shift);
+}
 
 } // namespace allot

@@ -32,7 +32,7 @@ std::size_t take(std::size_t need) {
 void emergency_start() {
     unit_run run = units_alloc(1);
     if (run.first == 0) return;
-    slab_at(run.first)->kind = unit_kind::reserve;
+    set_kind(slab_at(run.first), unit_kind::reserve);
     reserve_unit = run.first;
 }
 

@@ -28,10 +28,10 @@ namespace allot {
 
 [[gnu::always_inline]] inline void fast_free(void *p) {
     std::uintptr_t granule = granule_of(p);
-    if (granule >= arena.granules) [[unlikely]] // null, foreign, unaligned
+    if (granule >= read_shared(arena.granules)) [[unlikely]] // null, foreign, unaligned
         return free_slow(p);
     slab *s = slab_of_granule(granule);
-    if (s->owner != thread_here.active->tag) [[unlikely]] // another home's, shared, large
+    if (read_shared(s->owner) != thread_here.active->tag) [[unlikely]] // another home's, shared, large
         return free_slow(p);
     if (!slot_starts_at(s, static_cast<std::uint32_t>(granule) & granule_mask)) [[unlikely]] // inside an object
         return free_slow(p);

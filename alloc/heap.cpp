@@ -48,7 +48,7 @@ bool carve(slab *s) {
         next = slot;
     }
     s->list = next;
-    s->carved += count;
+    write_shared(s->carved, s->carved + count);
     return true;
 }
 
@@ -61,7 +61,7 @@ slab *new_slab(home *h, unsigned size_class, unit_kind kind) {
     s->list = end_of_list(address_of(s));
     s->key = new_key(h);
     s->key_here = s->remote_key = s->key ^ address_of(s);
-    s->owner = nobody;
+    write_shared(s->owner, nobody);
     s->countdown = 0;
     s->balance = 0;
     s->inverse = static_cast<std::uint32_t>(inverse);
@@ -73,10 +73,10 @@ slab *new_slab(home *h, unsigned size_class, unit_kind kind) {
     s->fresh = run.clean;
     s->generation = process_generation();
     s->next = s->prev = 0;
-    s->carved = 0;
+    write_shared(s->carved, std::uint32_t{0});
     s->capacity = static_cast<std::uint32_t>(unit_bytes / slot_bytes);
     __atomic_store_n(&s->at_home, h, __ATOMIC_RELEASE);
-    s->kind = kind;
+    set_kind(s, kind);
     return s;
 }
 
@@ -146,9 +146,10 @@ bool list_all_with_room(home *h) {
     bool any = false;
     for (std::uint32_t unit = 1; unit < arena_frontier(); ++unit) {
         slab *s = slab_at(unit);
-        if (s->generation != process_generation() || s->place != slab_place::full || !is_cut(s) || s->at_home != h ||
-            !has_room(s))
+        // What it is before whose it is: a unit that another thread takes meanwhile gets its home first.
+        if (!is_cut(s) || __atomic_load_n(&s->at_home, __ATOMIC_ACQUIRE) != h || s->generation != process_generation())
             continue;
+        if (s->place != slab_place::full || !has_room(s)) continue;
         set_place(s, slab_place::listed);
         partial_link(partial_list_of(h, s), s);
         any = true;
@@ -186,7 +187,7 @@ slab *refill_bin(home *h, heap *a, unsigned size_class) {
     if (s == nullptr) return nullptr;
     set_place(s, slab_place::in_bin);
     if (a != nullptr) {
-        s->owner = a->tag;
+        write_shared(s->owner, a->tag);
         set_bins(a, size_class, bin_of(s));
     } else {
         h->shared_bin[size_class] = bin_of(s);
@@ -337,7 +338,7 @@ void free_slow(void *p) {
     if (!arena_contains(p)) return foreign_pointers.free(p);
     slab *s = slab_of(p);
     home *h = home_here();
-    switch (s->kind) {
+    switch (kind_of(s)) {
     case unit_kind::private_slab:
     case unit_kind::shared_slab:
         if (h != nullptr) free_slot_slow(h, s, p);

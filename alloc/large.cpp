@@ -31,7 +31,7 @@ unit_run take_units(std::uint32_t count, std::size_t alignment) {
 }
 
 void set_tails(std::uint32_t first, std::uint32_t count) {
-    for (std::uint32_t i = first; i < first + count; ++i) slab_at(i)->kind = unit_kind::large_tail;
+    for (std::uint32_t i = first; i < first + count; ++i) set_kind(slab_at(i), unit_kind::large_tail);
 }
 
 } // namespace
@@ -49,14 +49,13 @@ large_block large_alloc(home *h, heap *a, std::size_t size, std::size_t alignmen
     (void)h;
     slab *s = slab_at(run.first);
     set_tails(run.first + 1, count - 1);
-    s->owner = nobody;
+    write_shared(s->owner, nobody);
     s->obj_cgroup = a->owner;
     s->generation = process_generation();
     s->large_bytes = bytes;
     s->slot_bytes = 0;
     hooks::owner_grab(a->owner);
-    __atomic_store_n(reinterpret_cast<std::uint8_t *>(&s->kind), static_cast<std::uint8_t>(unit_kind::large),
-                     __ATOMIC_RELEASE);
+    set_kind(s, unit_kind::large);
     return {reinterpret_cast<void *>(address_of(s)), run.clean};
 }
 
@@ -65,7 +64,7 @@ void large_free(home *h, slab *s, void *p) {
     std::size_t bytes = s->large_bytes;
     if (s->generation != process_generation()) { // inherited by fork: the pages that this process copied go back
         (void)os_give_back(address_of(s), bytes);
-        s->kind = unit_kind::abandoned;
+        set_kind(s, unit_kind::abandoned);
         return;
     }
     // Of two threads that free it at the same time, one finds it free already.
@@ -74,7 +73,7 @@ void large_free(home *h, slab *s, void *p) {
     if (was != static_cast<std::uint8_t>(unit_kind::large)) misuse_invalid(s, p);
     if (h == nullptr || h->busy) {
         // A signal handler inside a slow path: neither list nor lock may be touched, so the block stays, charged.
-        s->kind = unit_kind::abandoned;
+        set_kind(s, unit_kind::abandoned);
         return;
     }
     visit here(h);

@@ -43,7 +43,7 @@ void check_live_slot(const slab *s, const void *p) {
         report("unaligned free", s, p, "not aligned to 16 bytes, so no block starts there");
     std::uint32_t granule = static_cast<std::uint32_t>(granule_of(p)) & granule_mask;
     if (!slot_starts_at(s, granule)) report("invalid free", s, p, "it lies inside a block");
-    if (slot_index(s, granule) >= s->carved) report("invalid free", s, p, "no block was ever there");
+    if (slot_index(s, granule) >= read_shared(s->carved)) report("invalid free", s, p, "no block was ever there");
     if (marked_free(*static_cast<const std::uint64_t *>(p), s->remote_key)) report("double free", s, p, nullptr);
 }
 

@@ -174,8 +174,8 @@ bool units_extend(std::uint32_t first, std::uint32_t count, std::uint32_t more) 
 void units_free(std::uint32_t first, std::uint32_t count) {
     lock_guard guard(units.lock);
     for (std::uint32_t i = first; i < first + count; ++i) {
-        arena.headers[i].owner = nobody;
-        arena.headers[i].kind = unit_kind::free;
+        write_shared(slab_at(i)->owner, nobody);
+        set_kind(slab_at(i), unit_kind::free);
     }
     mark_free(first, count);
     units.dirty.set(first, count);

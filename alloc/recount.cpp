@@ -54,7 +54,7 @@ void recount(recount_sink &) {}
 
 heap_statistics heap_statistics_get() {
     heap_statistics found{};
-    if (arena.granules == 0) return found;
+    if (arena_frontier() == 0) return found;
     for_each_header([&](const slab *s) {
         if (is_cut(s)) {
             found.live_objects += live_slots(s);

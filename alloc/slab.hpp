@@ -31,6 +31,24 @@ inline constexpr std::size_t unit_bytes = std::size_t{1} << unit_shift;
 struct home;
 struct heap;
 
+// A word that one thread writes while others read it, where no order is needed. Elsewhere than under the thread sanitizer
+// the load is a plain one, which the compiler may fold into a comparison; no processor tears an aligned word.
+#if defined(__SANITIZE_THREAD__)
+template<typename T>
+T read_shared(const T &word) {
+    return __atomic_load_n(&word, __ATOMIC_RELAXED);
+}
+#else
+template<typename T>
+[[gnu::always_inline]] inline T read_shared(const T &word) {
+    return word;
+}
+#endif
+template<typename T>
+[[gnu::always_inline]] inline void write_shared(T &word, T value) {
+    __atomic_store_n(&word, value, __ATOMIC_RELAXED);
+}
+
 inline constexpr std::uint64_t nobody = ~std::uint64_t{0};
 
 enum class unit_kind : std::uint8_t {
@@ -100,7 +118,15 @@ constexpr std::uint64_t inverse_of(std::uint32_t slot_bytes) { // M above; 2^32 
     return ((std::uint64_t{1} << 32) + granules - 1) / granules;
 }
 
-inline bool is_cut(const slab *s) { return s->kind == unit_kind::private_slab || s->kind == unit_kind::shared_slab; }
+// Whoever sees what a unit is sees what was written of it before: release and acquire.
+inline void set_kind(slab *s, unit_kind kind) { std::atomic_ref(s->kind).store(kind, std::memory_order_release); }
+inline unit_kind kind_of(const slab *s) {
+    return static_cast<unit_kind>(__atomic_load_n(reinterpret_cast<const std::uint8_t *>(&s->kind), __ATOMIC_ACQUIRE));
+}
+inline bool is_cut(const slab *s) {
+    unit_kind kind = kind_of(s);
+    return kind == unit_kind::private_slab || kind == unit_kind::shared_slab;
+}
 inline std::uint32_t live_slots(const slab *s) { return s->countdown + static_cast<std::uint32_t>(s->balance); }
 inline bool has_room(const slab *s) {
     return (s->list & 1) == 0 || s->carved < s->capacity;
