@@ -24,6 +24,14 @@ std::size_t heaps_of(home *h) {
 // A key whose destructor comes in every round, allocates, and frees what the round before and another thread allocated.
 // Keys are served in the order of their creation, so this one comes after the allocator's own in each round: what it does
 // in the last is done after the allocator's last farewell.
+//
+// The thread sanitizer's own end of a thread is in the last round: what is done after it has no order for it.
+#if defined(__SANITIZE_THREAD__)
+constexpr int nr_rounds = 3;
+#else
+constexpr int nr_rounds = 4;
+#endif
+
 struct lasting_key {
     pthread_key_t key{};
     std::vector<void *> of_another_thread;
@@ -46,7 +54,7 @@ struct lasting_key {
             heap_free(of_another_thread.back());
             of_another_thread.pop_back();
         }
-        if (++rounds % 4 == 0)
+        if (++rounds % nr_rounds == 0)
             heap_free(before);
         else
             arm();
@@ -152,7 +160,7 @@ BOOST_FIXTURE_TEST_CASE(destructors_of_every_round_allocate_and_free_and_leave_n
     lasting_key key;
     std::uint64_t homes = 0;
     for (int t = 0; t < 30; ++t) {
-        for (int i = 0; i < 4; ++i) key.of_another_thread.push_back(heap_malloc(64));
+        for (int i = 0; i < nr_rounds; ++i) key.of_another_thread.push_back(heap_malloc(64));
         std::thread([&] {
             key.arm();
             if (t % 2 == 0)
@@ -160,7 +168,7 @@ BOOST_FIXTURE_TEST_CASE(destructors_of_every_round_allocate_and_free_and_leave_n
         }).join();
         if (t == 1) homes = heap_statistics_get().homes;
     }
-    BOOST_TEST(key.rounds == 30 * 4);
+    BOOST_TEST(key.rounds == 30 * nr_rounds);
     BOOST_TEST(key.of_another_thread.empty());
     BOOST_TEST(heap_statistics_get().homes == homes);
     (void)remote_collect(home_here()); // slots on their way home count as live
