@@ -38,8 +38,14 @@ allot_tenant *tenant_root();
 allot_tenant *tenant_default(); // the tenant of this process (option `tenant`)
 // Creates what is missing; nullptr and no change if malformed or full.
 allot_tenant *tenant_create_path(const char *path);
-std::uint32_t obj_cgroup_of(allot_tenant *); // index of its living handle; of the nearest living ancestor if stale
-allot_tenant *tenant_of(std::uint32_t obj_cgroup); // whom the objects of that handle belong to now
+// Index of its living handle, or of the nearest living ancestor's if stale, with a reference that the caller puts: what
+// it names is not used again meanwhile. A signal handler that interrupted our own code and cannot look for the ancestor
+// gets the root's. 0 where nothing is accounted. Two locked instructions with the put.
+[[nodiscard]] std::uint32_t obj_cgroup_get(allot_tenant *);
+// The same without a reference: only for as long as the caller knows that the tenant is not destroyed.
+std::uint32_t obj_cgroup_of(allot_tenant *);
+// Whom the objects of that handle belong to now. The caller holds a reference.
+allot_tenant *tenant_of(std::uint32_t obj_cgroup);
 
 // A slab, a vector entry's slab, an external range: whatever names an obj_cgroup from outside the region holds a
 // reference, so that the index is not recycled while it is named. The context holds its own.

@@ -68,8 +68,11 @@ bool obj_cgroup_try_grab(std::uint32_t index) {
     obj_cgroup *o = record_of<obj_cgroup>(index);
     if (o == nullptr) return false;
     std::uint32_t seen = o->references.load(std::memory_order_relaxed);
+    // acquire: who grabs what the tenant has put already, or what has become another handle since, sees the tenant's
+    // new generation; see get_living.
     while (seen != 0)
-        if (o->references.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed)) return true;
+        if (o->references.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire, std::memory_order_relaxed))
+            return true;
     return false;
 }
 
@@ -93,18 +96,62 @@ void obj_cgroup_put(std::uint32_t index, std::uint32_t references) {
     free_handle(*o);
 }
 
+namespace {
+
+// The tenant behind a C handle if it lives at this moment, without a lock. acquire: its fields are those of this
+// generation.
+tenant *living_tenant(std::uint32_t index, std::uint32_t generation) {
+    tenant *t = record_of<tenant>(index);
+    if (t == nullptr || t->generation.load(std::memory_order_acquire) != generation ||
+        t->state.load(std::memory_order_acquire) != tenant_state::living)
+        return nullptr;
+    return t;
+}
+
+// Its handle with one reference, without a lock; 0: it does not live any more. A tenant changes its generation before it
+// puts its own reference: whoever still sees the old generation after grabbing has grabbed beside that reference.
+std::uint32_t get_living(std::uint32_t tenant_index, std::uint32_t generation) {
+    tenant *t = living_tenant(tenant_index, generation);
+    if (t == nullptr) return 0;
+    std::uint32_t index = t->obj_cgroup.load(std::memory_order_relaxed);
+    if (!obj_cgroup_try_grab(index)) return 0;
+    if (t->generation.load(std::memory_order_relaxed) == generation) return index;
+    obj_cgroup_put(index);
+    return 0;
+}
+
+std::uint32_t get_of_root() {
+    std::uint32_t index = root_tenant().obj_cgroup.load(std::memory_order_relaxed);
+    obj_cgroup_grab(index); // the root stays
+    return index;
+}
+
+} // namespace
+
+std::uint32_t obj_cgroup_get(allot_tenant *handle) {
+    if (!region_is_mapped()) return 0;
+    auto bits = reinterpret_cast<std::uintptr_t>(handle);
+    std::uint32_t index = get_living(static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32));
+    if (index != 0) [[likely]]
+        return index;
+    if (holds_locks()) return get_of_root(); // a handler amid our own code cannot wait for the registry
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    index = tenant_or_heir(handle).obj_cgroup.load(std::memory_order_relaxed);
+    obj_cgroup_grab(index); // no tenant ends under the registry lock
+    return index;
+}
+
 std::uint32_t obj_cgroup_of(allot_tenant *handle) {
     if (!region_is_mapped()) return 0;
     // Without a lock: read, then see that the record was not freed meanwhile.
     auto bits = reinterpret_cast<std::uintptr_t>(handle);
     auto generation = static_cast<std::uint32_t>(bits >> 32);
-    if (tenant *t = record_of<tenant>(static_cast<std::uint32_t>(bits))) {
-        if (t->generation.load(std::memory_order_acquire) == generation &&
-            t->state.load(std::memory_order_relaxed) == tenant_state::living) {
-            std::uint32_t index = t->obj_cgroup.load(std::memory_order_acquire); // before the next load
-            if (t->generation.load(std::memory_order_relaxed) == generation) return index;
-        }
+    if (tenant *t = living_tenant(static_cast<std::uint32_t>(bits), generation)) {
+        std::uint32_t index = t->obj_cgroup.load(std::memory_order_acquire); // before the next load
+        if (t->generation.load(std::memory_order_relaxed) == generation) return index;
     }
+    if (holds_locks()) return root_tenant().obj_cgroup.load(std::memory_order_relaxed); // as above
     signals_blocked quiet;
     lock_scope registry(region().registry_lock.word, lock_rank::registry);
     return tenant_or_heir(handle).obj_cgroup.load(std::memory_order_relaxed);
@@ -112,7 +159,15 @@ std::uint32_t obj_cgroup_of(allot_tenant *handle) {
 
 allot_tenant *tenant_of(std::uint32_t index) {
     tenant *t = region_is_mapped() ? tenant_named_by(index) : nullptr;
-    return t == nullptr ? tenant_root() : handle_to(*t);
+    while (t != nullptr) {
+        // A tenant gives its handles away before it changes its generation, and none ever comes back to it.
+        allot_tenant *handle = handle_to(*t);
+        std::atomic_thread_fence(std::memory_order_acquire); // the load in handle_to comes before the next
+        tenant *now = tenant_named_by(index);
+        if (now == t) return handle;
+        t = now;
+    }
+    return tenant_root();
 }
 
 } // namespace allot

@@ -48,7 +48,8 @@ void obj_cgroup_link(obj_cgroup &o, tenant &t); // into the list of t's handles,
 void obj_cgroups_reparent(tenant &t, tenant &parent);
 // Whom the handle's objects belong to; nullptr for what is no handle.
 [[nodiscard]] tenant *tenant_named_by(std::uint32_t obj_cgroup);
-// Grabs one reference unless the handle has none any more. Registry lock.
+// Grabs one reference unless the handle has none any more. Without the registry lock the record may have become another
+// handle before that: the caller looks again whom it names.
 [[nodiscard]] bool obj_cgroup_try_grab(std::uint32_t obj_cgroup);
 void obj_cgroup_put_locked(std::uint32_t obj_cgroup); // one; registry lock
 

@@ -102,3 +102,58 @@ BOOST_FIXTURE_TEST_CASE(charging_threads_survive_the_end_of_their_tenant, verifi
     for (std::thread &t : threads) t.join();
     BOOST_TEST(usage_of("/case") == 0u);
 }
+
+// Without a lock and against a destroyer: what is got is held, so it always names a living tenant, and is never freed
+// twice or leaked.
+BOOST_FIXTURE_TEST_CASE(a_handle_that_is_got_is_held_whatever_becomes_of_its_tenant, verified) {
+    std::uint32_t before = record_count<struct obj_cgroup>();
+    std::atomic<bool> done{false};
+    std::atomic<std::uint64_t> unheld{0}, got{0};
+    std::atomic<allot_tenant *> now{make("/case/t")};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i)
+        threads.emplace_back([&] {
+            while (!done) {
+                std::uint32_t handle = obj_cgroup_get(now);
+                for (int k = 0; k < 20; ++k)
+                    if (tenant_named_by(handle) == nullptr) ++unheld;
+                obj_cgroup_put(handle);
+                ++got;
+            }
+        });
+    for (int i = 0; i < 20000 || got < 20000; ++i) {
+        allot_tenant *old = now;
+        BOOST_TEST_REQUIRE(tenant_destroy(old) == 0);
+        now = make("/case/t");
+    }
+    done = true;
+    for (std::thread &t : threads) t.join();
+    BOOST_TEST(unheld == 0u);
+    BOOST_TEST(record_count<struct obj_cgroup>() <= before + 8);
+    BOOST_TEST(keyed(top, "cgroup.stat", "nr_dying_descendants") == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_got_for_a_stale_tenant_is_its_nearest_living_ancestors_and_held, verified) {
+    allot_tenant *a = make("/case/a");
+    allot_tenant *b = make("/case/a/b");
+    BOOST_TEST_REQUIRE(tenant_destroy(b) == 0);
+    std::uint32_t handle = obj_cgroup_get(b);
+    BOOST_TEST(handle == obj_cgroup_of(a));
+    BOOST_TEST_REQUIRE(tenant_destroy(a) == 0);
+    BOOST_TEST((tenant_of(handle) == top));
+    obj_cgroup_put(handle);
+    BOOST_TEST(!obj_cgroup_try_grab(handle));
+}
+
+// A handler that interrupted one of our own functions may not wait for the registry.
+BOOST_FIXTURE_TEST_CASE(under_a_lock_a_stale_tenant_stands_for_the_root, verified) {
+    allot_tenant *a = make("/case/a");
+    BOOST_TEST_REQUIRE(tenant_destroy(a) == 0);
+    lock_take(region().registry_lock.word, lock_rank::registry);
+    std::uint32_t handle = obj_cgroup_get(a);
+    std::uint32_t unheld = obj_cgroup_of(a);
+    lock_give(region().registry_lock.word, lock_rank::registry);
+    BOOST_TEST(handle == obj_cgroup_of(tenant_root()));
+    BOOST_TEST(unheld == handle);
+    obj_cgroup_put(handle);
+}
