@@ -22,5 +22,6 @@ home *homes_first(); // newest first, through next_home; homes are only ever add
 std::uint64_t homes_count();
 
 void adopt_child_start();
+void thread_child_start(); // a start of the process that another thread of the parent had begun
 
 } // namespace allot

@@ -135,11 +135,11 @@ allot_tenant *heap_owner_of(const void *p) {
 std::size_t heap_trim(std::size_t keep) {
     home *h = home_here();
     if (h == nullptr || h->busy) return 0;
-    {
-        visit here(h);
-        home_return_empty_slabs(h);
-    }
-    return std::size_t{units_purge(static_cast<std::uint32_t>(keep >> unit_shift))} << unit_shift;
+    visit here(h);
+    home_return_empty_slabs(h);
+    std::size_t units = keep >> unit_shift;
+    std::uint32_t kept = units < arena_max_units ? static_cast<std::uint32_t>(units) : arena_max_units;
+    return std::size_t{units_purge(kept)} << unit_shift;
 }
 
 } // namespace allot

@@ -2,6 +2,7 @@
 
 #include "accounting/base/os.hpp"
 
+#include <atomic>
 #include <new>
 
 namespace allot {
@@ -25,6 +26,12 @@ namespace {
 // The arena grows in pieces whose headers fill whole pages of 4096 bytes: 32 units, 8 MiB.
 constexpr std::uint32_t piece_units = 4096 / sizeof(slab);
 constexpr std::size_t growth_units = 4 * piece_units;
+
+// Where the last growth is to end, or ended. Written under the lock of page_source by whoever grows; read by the child of a
+// fork that came in between.
+constinit std::atomic<std::size_t> growing_to{0};
+
+constinit std::size_t first_unit = 0; // the frontier when this process began
 
 constinit bool reserved = false; // the windows are one PROT_NONE range of ours
 
@@ -58,6 +65,15 @@ bool choose_windows(std::uintptr_t start, std::size_t units) {
 
 } // namespace
 
+void arena_child_start() {
+    std::size_t frontier = arena_frontier(), end = growing_to.load(std::memory_order_relaxed);
+    if (end > frontier && !reserved) {
+        os_unmap(reinterpret_cast<std::uintptr_t>(header_window + frontier), (end - frontier) * sizeof(slab));
+        os_unmap(arena.base + (frontier << unit_shift), (end - frontier) << unit_shift);
+    }
+    first_unit = frontier;
+}
+
 bool arena_start() {
     // A far place that nobody else is given: mmap hands out addresses from the top down, heaps grow from below.
     for (int attempt = 0; attempt < 4; ++attempt) {
@@ -77,7 +93,12 @@ bool arena_start() {
 std::uint32_t arena_grow(std::uint32_t units, std::uint32_t *grown) {
     std::size_t frontier = arena_frontier();
     std::size_t least = (units + piece_units - 1) / piece_units * piece_units;
-    std::size_t want = frontier == 0 || least > growth_units ? least : growth_units;
+    // In proportion to what this process has: many processes are small, and each generation of forks begins anew.
+    std::size_t share = (frontier - first_unit) / piece_units * piece_units;
+    std::size_t want = share > growth_units ? growth_units : share < piece_units ? piece_units : share;
+    if (want < least || frontier == 0) want = least;
+    // Before the first map, and never taken back before the frontier says the same: see arena_child_start.
+    growing_to.store(frontier + want, std::memory_order_relaxed);
     while (!map_piece(frontier, want)) {
         if (want == least) return 0;
         want = least;

@@ -73,6 +73,8 @@ inline std::uintptr_t address_of(const slab *s) {
 bool arena_start();
 // Maps at least `units` more behind the frontier, contiguous, and returns the first; 0 if that cannot be had. Lock held.
 std::uint32_t arena_grow(std::uint32_t units, std::uint32_t *grown);
+// In the child of a fork: unmaps what another thread of the parent had mapped behind the frontier and not yet said so.
+void arena_child_start();
 inline std::uint32_t arena_frontier() {
     return static_cast<std::uint32_t>(read_shared(arena.granules) >> granules_shift);
 }

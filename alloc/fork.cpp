@@ -18,6 +18,7 @@ void fork_repair() {
     metadata_child_start();
     units_child_start();
     adopt_child_start();
+    thread_child_start();
     thread_here.active = &heap_of_nobody;
     thread_here.in_home = nullptr;
     hooks::child_start();

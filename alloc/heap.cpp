@@ -17,7 +17,7 @@
 namespace allot {
 
 constinit heap heap_of_nobody{.tag = no_tag};
-constinit thread_local thread_state thread_here{&heap_of_nobody, nullptr, 0, 0, 0, 0};
+constinit thread_local thread_state thread_here{&heap_of_nobody, nullptr, nullptr, nullptr, 0, 0};
 
 namespace {
 
@@ -157,18 +157,18 @@ bool list_all_with_room(home *h) {
     return any;
 }
 
-// A slab of the class with a free slot, out of every list: the last listed, else a new one; nullptr: no memory.
+// A slab of the class with a free slot, out of every list: the last listed, else a new one; nullptr: no memory. Before it
+// says so, it looks at slabs that wait for more frees, and at those of every orphan.
 slab *find_slab(home *h, heap *a, unsigned size_class) {
     std::uint32_t &list = a != nullptr ? a->partial[size_class] : h->shared_partial[size_class];
     if (list == 0) remote_collect(h);
-    slab *s = nullptr;
-    if (list == 0) {
-        s = a != nullptr ? new_private_slab(h, a, size_class) : new_shared_slab(h, size_class);
-        if (s != nullptr || (!list_all_with_room(h) && !adopt_absorb(h))) return s;
-        if (list == 0) // an orphan's slabs may have been wholly free
-            return a != nullptr ? new_private_slab(h, a, size_class) : new_shared_slab(h, size_class);
+    for (std::uint64_t orphans = 0; list == 0; ++orphans) {
+        slab *s = a != nullptr ? new_private_slab(h, a, size_class) : new_shared_slab(h, size_class);
+        if (s != nullptr) return s;
+        if (list_all_with_room(h) && list != 0) break;
+        if (orphans >= homes_count() || !adopt_absorb(h)) return nullptr;
     }
-    s = slab_at(list);
+    slab *s = slab_at(list);
     partial_unlink(list, s);
     return s;
 }
@@ -198,6 +198,7 @@ slab *refill_bin(home *h, heap *a, unsigned size_class) {
 std::uint32_t granule_in_unit(const void *p) { return static_cast<std::uint32_t>(granule_of(p)) & granule_mask; }
 
 void *alloc_shared(home *h, heap *a, unsigned size_class) {
+    hooks::heap_fold(a->account);
     if (!hooks::charge_object(a->account, class_bytes(size_class))) return refused();
     slab *s = refill_bin(h, nullptr, size_class);
     if (s == nullptr) {
@@ -274,6 +275,7 @@ void free_in_handler(home *h, slab *s, void *p) {
             hooks::uncharge_object_fast(a->account, s->slot_bytes);
             break;
         }
+    if (s->kind == unit_kind::shared_slab) hooks::owner_put(owner);
     remote_push_one(s->at_home, s, p);
 }
 

@@ -81,8 +81,10 @@ struct home {
 struct thread_state {
     heap *active;
     home *in_home;              // nullptr: none yet, or none any more
-    std::uint32_t active_owner; // wanted, before there is a home to open a heap in; 0: the process's tenant
-    std::uint32_t owner_before; // whom it allocated for when the outermost unaccounted scope began
+    // Handles, since a handle knows when its tenant is gone. nullptr: the process's tenant; and it is not kept that a
+    // thread chose that one.
+    allot_tenant *active_tenant; // chosen; for when there is no home to open a heap in, or another one
+    allot_tenant *tenant_before; // active when the outermost unaccounted scope began
     std::uint16_t unaccounted;  // scopes entered
     std::uint8_t farewells;     // how often the thread's destructor ran
 };

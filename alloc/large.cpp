@@ -40,6 +40,7 @@ large_block large_alloc(home *h, heap *a, std::size_t size, std::size_t alignmen
     if (size > arena_max_bytes || alignment > arena_max_bytes) return refused();
     std::size_t bytes = usable_of(size == 0 ? 1 : size);
     std::uint32_t count = units_of(bytes);
+    hooks::heap_fold(a->account);
     if (!hooks::charge_object(a->account, bytes)) return refused();
     unit_run run = take_units(count, alignment);
     if (run.first == 0) {

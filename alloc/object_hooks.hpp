@@ -37,8 +37,9 @@ concept object_hooks = requires(typename H::slab_part &slab, typename H::heap_pa
     {H::uncharge_shrinkage(heap, bytes, bytes)};                    // from a size to a smaller one
     {H::uncharge_object_fast(heap, bytes)};                         // in a signal handler: no slow step
     { H::owner_of(heap) } -> std::same_as<std::uint32_t>;
-    { H::default_owner() } -> std::same_as<std::uint32_t>;
-    { H::owner_of_tenant(tenant) } -> std::same_as<std::uint32_t>;
+    { H::root_tenant() } -> std::same_as<allot_tenant *>;
+    { H::default_tenant() } -> std::same_as<allot_tenant *>;     // of the process
+    { H::owner_get(tenant) } -> std::same_as<std::uint32_t>;     // its owner, with a reference for the caller
     { H::tenant_of_owner(owner) } -> std::same_as<allot_tenant *>;
     {H::owner_path(owner, path, bytes)}; // for messages: where the tenant stands; "" if that means nothing
     {H::owner_grab(owner)};
@@ -67,8 +68,9 @@ struct null_hooks {
     static void uncharge_shrinkage(const heap_part &, std::size_t, std::size_t) {}
     static void uncharge_object_fast(const heap_part &, std::size_t) {}
     static std::uint32_t owner_of(const heap_part &) { return 1; }
-    static std::uint32_t default_owner() { return 1; }
-    static std::uint32_t owner_of_tenant(allot_tenant *) { return 1; }
+    static allot_tenant *root_tenant() { return nullptr; }
+    static allot_tenant *default_tenant() { return nullptr; }
+    static std::uint32_t owner_get(allot_tenant *) { return 1; }
     static allot_tenant *tenant_of_owner(std::uint32_t) { return nullptr; }
     static void owner_path(std::uint32_t, char *path, std::size_t) { *path = '\0'; }
     static void owner_grab(std::uint32_t) {}

@@ -195,6 +195,7 @@ unit_statistics units_statistics() {
 
 void units_child_start() {
     units.lock.make_anew();
+    arena_child_start();
     units.free.clear_words(nr_words());
     units.dirty.clear_words(nr_words());
     units.nr_free = units.nr_dirty_free = 0;

@@ -6,6 +6,7 @@
 #include "alloc/metadata.hpp"
 #include "alloc/page_source.hpp"
 #include "alloc/remote_free.hpp"
+#include "alloc/visit.hpp"
 
 namespace allot {
 
@@ -54,11 +55,15 @@ void recount(recount_sink &) {}
 
 heap_statistics heap_statistics_get() {
     heap_statistics found{};
-    if (arena_frontier() == 0) return found;
+    home *h = home_here();
+    if (h == nullptr || h->busy) return found; // a handler amid a slow path: the locks below may be this thread's own
+    visit here(h);
     for_each_header([&](const slab *s) {
         if (is_cut(s)) {
-            found.live_objects += live_slots(s);
-            found.live_bytes += std::uint64_t{live_slots(s)} * s->slot_bytes;
+            // Read while another thread changes it, the difference may be off by a few, also below 0.
+            std::uint32_t live = live_slots(s) <= s->capacity ? live_slots(s) : 0;
+            found.live_objects += live;
+            found.live_bytes += std::uint64_t{live} * s->slot_bytes;
         } else if (s->kind == unit_kind::large) {
             found.large_objects++;
             found.large_bytes += s->large_bytes;

@@ -7,6 +7,7 @@
 #include "alloc/lock.hpp"
 #include "alloc/metadata.hpp"
 #include "alloc/page_source.hpp"
+#include "alloc/visit.hpp"
 
 #include <new>
 #include <pthread.h>
@@ -53,7 +54,7 @@ bool start_process() {
 // A heap that no slab names and no thread allocates from right now may be given to another owner.
 constexpr std::uint32_t max_idle_heaps = 64;
 
-heap *idle_heap_to_reuse(home *h) {
+heap *idle_heap_to_reuse(home *h, std::uint32_t at_least) {
     std::uint32_t idle = 0;
     heap *last = nullptr;
     for (heap *a = h->heaps; a != nullptr; a = a->next)
@@ -61,26 +62,38 @@ heap *idle_heap_to_reuse(home *h) {
             idle++;
             last = a;
         }
-    return idle > max_idle_heaps ? last : nullptr;
+    return idle >= at_least ? last : nullptr;
+}
+
+void close_idle_heap(home *h, heap *a) {
+    hooks::heap_close(a->account);
+    hooks::owner_put(a->owner);
+    if (h->by_owner[a->owner % home::nr_by_owner] == a) h->by_owner[a->owner % home::nr_by_owner] = nullptr;
+    heap *next = a->next;
+    *a = heap{};
+    a->next = next;
+}
+
+heap *new_heap(home *h) {
+    void *memory = wiped_alloc(sizeof(heap));
+    if (memory == nullptr) return nullptr;
+    heap *a = new (memory) heap{};
+    a->next = h->heaps;
+    h->heaps = a;
+    return a;
 }
 
 heap *open_heap(home *h, std::uint32_t owner) {
-    heap *a = idle_heap_to_reuse(h);
-    if (a != nullptr) {
-        hooks::heap_close(a->account);
-        h->by_owner[a->owner % home::nr_by_owner] = nullptr;
-        heap *next = a->next;
-        *a = heap{};
-        a->next = next;
-    } else {
-        void *memory = wiped_alloc(sizeof(heap));
-        if (memory == nullptr) return nullptr;
-        a = new (memory) heap{};
-        a->next = h->heaps;
-        h->heaps = a;
+    heap *idle = idle_heap_to_reuse(h, max_idle_heaps + 1);
+    heap *a = idle != nullptr ? nullptr : new_heap(h);
+    if (a == nullptr) {
+        a = idle != nullptr ? idle : idle_heap_to_reuse(h, 1);
+        if (a == nullptr) return nullptr;
+        close_idle_heap(h, a);
     }
     a->in_home = h;
     a->owner = owner;
+    hooks::owner_grab(owner); // also where no context can be opened: the index must not become somebody else's
     hooks::heap_open(a->account, owner);
     a->tag = h->tag;
     return a;
@@ -110,14 +123,18 @@ home *home_here() {
     h = home_move_in();
     if (h == nullptr) return nullptr;
     thread_here.in_home = h;
-    std::uint32_t owner = hooks::default_owner();
+    std::uint32_t owner = hooks::owner_get(hooks::default_tenant());
     h->own = heap_for_owner(h, owner);
+    hooks::owner_put(owner);
     if (h->own != nullptr)
         h->own->graduated =
             ~std::uint64_t{0}; // what most programs are: one tenant, with slabs of its own from the start
-    heap *active = thread_here.active_owner == 0 || thread_here.active_owner == owner
-                       ? h->own
-                       : heap_for_owner(h, thread_here.active_owner);
+    heap *active = h->own;
+    if (thread_here.active_tenant != nullptr) {
+        owner = hooks::owner_get(thread_here.active_tenant);
+        active = heap_for_owner(h, owner);
+        hooks::owner_put(owner);
+    }
     if (h->own == nullptr || active == nullptr) {
         home_leave(h);
         return nullptr;
@@ -128,54 +145,60 @@ home *home_here() {
     return h;
 }
 
+void thread_child_start() {
+    if (process.state.load(std::memory_order_relaxed) != start_state::done) process.lock.make_anew();
+}
+
 void heap_start() { (void)home_here(); }
 
 namespace {
 
-void set_active_owner(home *h, std::uint32_t owner) {
-    if (h->busy) // a signal handler inside a slow path may not open a heap
-        return;
-    h->busy = true;
-    heap *a = heap_for_owner(h, owner);
-    h->busy = false;
-    if (a != nullptr) {
-        thread_here.active = a;
-        thread_here.active_owner = owner;
-    }
+// The heap stays that of the tenant before where no other can be opened: a handler amid a slow path, no memory.
+void set_active(home *h, allot_tenant *tenant) {
+    if (h->busy) return;
+    visit here(h);
+    std::uint32_t owner = hooks::owner_get(tenant);
+    if (heap *a = heap_for_owner(h, owner); a != nullptr) thread_here.active = a;
+    hooks::owner_put(owner); // the heap holds its own reference
 }
+
+allot_tenant *active_now() { return hooks::tenant_of_owner(thread_here.active->owner); }
 
 } // namespace
 
 allot_tenant *heap_set_active(allot_tenant *tenant) {
     home *h = home_here();
     if (h == nullptr) return nullptr;
-    std::uint32_t owner = hooks::owner_of_tenant(tenant);
+    if (tenant == nullptr) tenant = hooks::root_tenant();
     if (thread_here.unaccounted != 0) { // takes effect when the outermost scope ends
-        allot_tenant *before = hooks::tenant_of_owner(thread_here.owner_before);
-        thread_here.owner_before = owner;
+        allot_tenant *before = thread_here.tenant_before;
+        thread_here.tenant_before = tenant;
         return before;
     }
-    allot_tenant *before = hooks::tenant_of_owner(thread_here.active->owner);
-    set_active_owner(h, owner);
+    allot_tenant *before = active_now();
+    set_active(h, tenant);
+    thread_here.active_tenant = tenant;
     return before;
 }
 
 allot_tenant *heap_active() {
     if (home_here() == nullptr) return nullptr;
-    return hooks::tenant_of_owner(thread_here.unaccounted != 0 ? thread_here.owner_before : thread_here.active->owner);
+    return thread_here.unaccounted != 0 ? thread_here.tenant_before : active_now();
 }
 
 void heap_unaccounted_begin() {
     home *h = home_here();
     if (h == nullptr || thread_here.unaccounted++ != 0) return;
-    thread_here.owner_before = thread_here.active->owner;
-    set_active_owner(h, hooks::owner_of_tenant(nullptr));
+    thread_here.tenant_before = active_now();
+    thread_here.active_tenant = hooks::root_tenant();
+    set_active(h, thread_here.active_tenant);
 }
 
 void heap_unaccounted_end() {
     home *h = home_here();
     if (h == nullptr || thread_here.unaccounted == 0 || --thread_here.unaccounted != 0) return;
-    set_active_owner(h, thread_here.owner_before);
+    thread_here.active_tenant = thread_here.tenant_before;
+    set_active(h, thread_here.active_tenant);
 }
 
 } // namespace allot
