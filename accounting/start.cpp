@@ -40,13 +40,24 @@ void apply_sizes(allot_tenant *t, const options &o) {
     if (o.oom == oom_policy::abort) apply(t, "memory.oom.policy", "abort");
 }
 
+// Limits that were asked for cannot hold as asked: that is said, once.
+void warn_of_tenant(const char *path, const char *consequence) {
+    line_writer line;
+    line.text("allot: warning: tenant ").text(path).text(" cannot be made (too deep, or too many); ").text(consequence);
+    line.write();
+}
+
 void create_tenants(const options &o) {
     for (std::uint32_t i = 0; i < o.nr_tree; ++i) {
         allot_tenant *t = tenant_create_path(o.tree[i].path);
+        if (t == nullptr) warn_of_tenant(o.tree[i].path, "its limits do not hold");
         if (t != nullptr && o.tree[i].file[0] != '\0') apply(t, o.tree[i].file, o.tree[i].value);
     }
     allot_tenant *own = tenant_create_path(o.tenant);
-    if (own == nullptr) own = tenant_root();
+    if (own == nullptr) {
+        warn_of_tenant(o.tenant, "the root takes its place, and its limits");
+        own = tenant_root();
+    }
     tenant *t = tenant_from(own);
     region().default_tenant = t->index;
     apply_sizes(own, o);

@@ -89,7 +89,7 @@ struct accounted_hooks {
     static std::uint32_t owner_of(const heap_part &heap) { return heap.obj_cgroup; }
     static allot_tenant *root_tenant() { return counting ? tenant_root() : nullptr; }
     static allot_tenant *default_tenant() { return counting ? tenant_default() : nullptr; }
-    static std::uint32_t owner_get(allot_tenant *tenant) { if (!counting) return 1; std::uint32_t o = obj_cgroup_of(tenant); obj_cgroup_grab(o); return o; }
+    static std::uint32_t owner_get(allot_tenant *tenant) { return counting ? obj_cgroup_get(tenant) : 1; }
     static allot_tenant *tenant_of_owner(std::uint32_t obj_cgroup) {
         return counting ? tenant_of(obj_cgroup) : nullptr;
     }

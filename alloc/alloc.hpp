@@ -1,7 +1,8 @@
 // What the layers above (preload/, the C API) may ask of the allocator.
 //
 // Threads: any, any time: before constructors, in TSD destructors, after static destructors, in a forked or vforked
-//   child. A signal handler that interrupts one of these is served from a small reserve and never waits for itself.
+//   child. A signal handler that interrupts a slow path is served from a small reserve and never waits for its own
+//   thread; one that interrupts the fast path is on its own, as in any libc: malloc is not async-signal-safe.
 // Errors: nullptr with errno = ENOMEM, also when a tenant's limit refuses. errno is otherwise left alone, and always by
 //   heap_free.
 // Cost: heap_malloc and heap_free of a size up to medium_max_bytes: see fast_path.hpp.
