@@ -80,13 +80,13 @@ struct home {
 // Where the calling thread allocates: never null.
 struct thread_state {
     heap *active;
-    home *in_home;              // nullptr: none yet, or none any more
+    home *in_home; // nullptr: none yet, or none any more
     // Handles, since a handle knows when its tenant is gone. nullptr: the process's tenant; and it is not kept that a
     // thread chose that one.
     allot_tenant *active_tenant; // chosen; for when there is no home to open a heap in, or another one
     allot_tenant *tenant_before; // active when the outermost unaccounted scope began
-    std::uint16_t unaccounted;  // scopes entered
-    std::uint8_t farewells;     // how often the thread's destructor ran
+    std::uint16_t unaccounted;   // scopes entered
+    std::uint8_t farewells;      // how often the thread's destructor ran
 };
 // constinit also here: the compiler then knows that no initialiser has to run before each use.
 [[gnu::visibility("hidden")]] extern constinit thread_local thread_state thread_here;

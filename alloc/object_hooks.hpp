@@ -38,8 +38,8 @@ concept object_hooks = requires(typename H::slab_part &slab, typename H::heap_pa
     {H::uncharge_object_fast(heap, bytes)};                         // in a signal handler: no slow step
     { H::owner_of(heap) } -> std::same_as<std::uint32_t>;
     { H::root_tenant() } -> std::same_as<allot_tenant *>;
-    { H::default_tenant() } -> std::same_as<allot_tenant *>;     // of the process
-    { H::owner_get(tenant) } -> std::same_as<std::uint32_t>;     // its owner, with a reference for the caller
+    { H::default_tenant() } -> std::same_as<allot_tenant *>; // of the process
+    { H::owner_get(tenant) } -> std::same_as<std::uint32_t>; // its owner, with a reference for the caller
     { H::tenant_of_owner(owner) } -> std::same_as<allot_tenant *>;
     {H::owner_path(owner, path, bytes)}; // for messages: where the tenant stands; "" if that means nothing
     {H::owner_grab(owner)};
