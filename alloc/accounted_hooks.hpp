@@ -81,10 +81,6 @@ struct accounted_hooks {
         else if (!context_uncharge(*heap.ctx, net_of(static_cast<std::int64_t>(from - to), 0)))
             context_uncharge_slow(heap.ctx);
     }
-    // Leaves more unused stock than allowed; the next slow path of the thread gives it back.
-    static void uncharge_object_fast(const heap_part &heap, std::size_t bytes) {
-        (void)context_uncharge(*heap.ctx, net_of(static_cast<std::int64_t>(bytes), 1));
-    }
 
     static std::uint32_t owner_of(const heap_part &heap) { return heap.obj_cgroup; }
     static allot_tenant *root_tenant() { return counting ? tenant_root() : nullptr; }

@@ -77,12 +77,13 @@ home *home_move_in() {
 }
 
 void home_leave(home *h) {
+    signals_blocked quiet; // a handler without a home would wait for the lock that this thread holds
+    if (h->postponed.load(std::memory_order_relaxed) != nullptr) free_postponed(h);
     h->busy = true;
     remote_flush(h);
     remote_collect(h);
     home_return_empty_slabs(h);
     for (heap *a = h->heaps; a != nullptr; a = a->next) hooks::heap_park(a->account);
-    signals_blocked quiet; // a handler without a home would wait for the lock that this thread holds
     thread_here.active = &heap_of_nobody;
     thread_here.in_home = nullptr;
     h->busy = false;

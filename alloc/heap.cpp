@@ -238,7 +238,9 @@ void change_place(home *h, slab *s) {
 // Whom a live slot is charged to; takes the name out of a shared slab's vector.
 std::uint32_t take_owner(slab *s, void *slot) {
     if (s->kind == unit_kind::private_slab) return s->obj_cgroup;
-    return __atomic_exchange_n(&s->owners[slot_index(s, granule_in_unit(slot))], 0, __ATOMIC_RELAXED);
+    std::uint32_t owner = __atomic_exchange_n(&s->owners[slot_index(s, granule_in_unit(slot))], 0, __ATOMIC_RELAXED);
+    if (owner == 0) misuse_invalid(s, slot); // another thread frees it at this moment
+    return owner;
 }
 
 void free_at_home(home *h, slab *s, void *p) {
@@ -267,31 +269,51 @@ void free_from_afar(home *h, slab *s, void *p) {
     remote_free(h, s, p);
 }
 
-// In a signal handler that interrupted a slow path of this thread: nothing may be waited for, no list touched.
-void free_in_handler(home *h, slab *s, void *p) {
-    std::uint32_t owner = take_owner(s, p);
-    for (heap *a = h->heaps; a != nullptr; a = a->next)
-        if (a->owner == owner) {
-            hooks::uncharge_object_fast(a->account, s->slot_bytes);
-            break;
-        }
-    if (s->kind == unit_kind::shared_slab) hooks::owner_put(owner);
-    remote_push_one(s->at_home, s, p);
-}
-
-void free_slot_slow(home *h, slab *s, void *p) {
-    check_live_slot(s, p);
-    if (s->generation != process_generation())
-        return; // inherited by fork: its payer is another process, its memory is shared until written to
-    if (h->busy) return free_in_handler(h, s, p);
-    visit here(h);
+void free_checked_slot(home *h, slab *s, void *p) {
     if (__atomic_load_n(&s->at_home, __ATOMIC_ACQUIRE) == h)
         free_at_home(h, s, p);
     else
         free_from_afar(h, s, p);
 }
 
+void free_slot_slow(home *h, slab *s, void *p) {
+    check_live_slot(s, p);
+    if (s->generation != process_generation())
+        return; // inherited by fork: its payer is another process, its memory is shared until written to
+    if (h->busy) {
+        mark_free(p, s);
+        return postpone_free(h, p);
+    }
+    visit here(h);
+    free_checked_slot(h, s, p);
+}
+
 } // namespace
+
+void postpone_free(home *h, void *p) {
+    void *seen = h->postponed.load(std::memory_order_relaxed);
+    do static_cast<void **>(p)[1] = seen;
+    while (!h->postponed.compare_exchange_weak(seen, p, std::memory_order_relaxed, std::memory_order_relaxed));
+}
+
+void free_postponed(home *h) {
+    do {
+        h->busy = true;
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        for (void *p = h->postponed.exchange(nullptr, std::memory_order_relaxed); p != nullptr;) {
+            void *next = static_cast<void **>(p)[1];
+            slab *s = slab_of(p);
+            if (is_cut(s))
+                free_checked_slot(h, s, p);
+            else
+                large_free_taken(h, s);
+            p = next;
+        }
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        h->busy = false;
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    } while (h->postponed.load(std::memory_order_relaxed) != nullptr);
+}
 
 void slot_return(home *h, slab *s, void *slot) {
     slab_push(s, slot);
@@ -356,13 +378,14 @@ void free_slow(void *p) {
 
 void free_place_slow(slab *s) {
     home *h = thread_here.in_home;
-    hooks::slab_part account = s->account;
-    if (h->busy) { // in a signal handler: lists are not touched; the next free comes here again
+    if (h->busy) { // in a signal handler: the push is undone, and the slot freed when the visit ends
+        void *slot = reinterpret_cast<void *>(s->list);
+        s->list = first_word(slot) ^ s->key;
         s->countdown++;
-        s->balance--;
-        (void)hooks::uncharge(account);
-        return;
+        mark_free(slot, s);
+        return postpone_free(h, slot);
     }
+    hooks::slab_part account = s->account;
     visit here(h);
     change_place(h, s);
     if (!hooks::uncharge(account)) hooks::uncharge_slow(account);

@@ -65,6 +65,9 @@ struct home {
 
     alignas(64) std::uint64_t tag;
     bool busy; // inside a slow path; a signal handler that finds it set keeps its hands off
+    // What such handlers freed, linked by the second word; the visit that they interrupted frees it when it ends. Written by
+    // this thread and its handlers alone. relaxed: they are in order.
+    std::atomic<void *> postponed;
     heap *heaps;
     heap *own; // of the process's tenant
     static constexpr unsigned nr_by_owner = 256;
@@ -108,6 +111,11 @@ void free_uncharge_slow(slab *);                            // pushed; the conte
 
 // A slot of exactly this class from the active heap.
 [[nodiscard]] void *alloc_class_slow(home *, heap *, unsigned size_class);
+
+// For a handler that finds the home busy: the block is freed when the visit ends. It has been checked, and is no longer
+// taken for a live one.
+void postpone_free(home *, void *p);
+void free_postponed(home *);
 
 // Puts a slot back where this thread's home is the slab's. Uncharging is the caller's.
 void slot_return(home *, slab *, void *slot);

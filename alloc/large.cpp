@@ -72,12 +72,15 @@ void large_free(home *h, slab *s, void *p) {
     std::uint8_t was = __atomic_exchange_n(reinterpret_cast<std::uint8_t *>(&s->kind),
                                            static_cast<std::uint8_t>(unit_kind::free), __ATOMIC_ACQ_REL);
     if (was != static_cast<std::uint8_t>(unit_kind::large)) misuse_invalid(s, p);
-    if (h == nullptr || h->busy) {
-        // A signal handler inside a slow path: neither list nor lock may be touched, so the block stays, charged.
-        set_kind(s, unit_kind::abandoned);
-        return;
-    }
+    if (h == nullptr) // nowhere to keep books: it stays, charged
+        return set_kind(s, unit_kind::abandoned);
+    if (h->busy) return postpone_free(h, p);
     visit here(h);
+    large_free_taken(h, s);
+}
+
+void large_free_taken(home *h, slab *s) {
+    std::size_t bytes = s->large_bytes;
     std::uint32_t owner = s->obj_cgroup;
     units_free(unit_of(s), units_of(bytes));
     if (heap *a = heap_for_owner(h, owner); a != nullptr) hooks::uncharge_object(a->account, bytes);

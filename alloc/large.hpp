@@ -15,6 +15,8 @@ struct large_block {
 };
 [[nodiscard]] large_block large_alloc(home *, heap *, std::size_t size, std::size_t alignment);
 void large_free(home *, slab *, void *p);
+// The rest of it, for one whose header says `free` already while its units are not.
+void large_free_taken(home *, slab *);
 // Changes the size where it stands. False: nothing changed; the caller moves the block.
 [[nodiscard]] bool large_resize(home *, slab *, std::size_t size);
 

@@ -35,7 +35,6 @@ concept object_hooks = requires(typename H::slab_part &slab, typename H::heap_pa
     {H::uncharge_object(heap, bytes)};
     { H::charge_growth(heap, bytes, bytes) } -> std::same_as<bool>; // of one object, from a size to a larger one
     {H::uncharge_shrinkage(heap, bytes, bytes)};                    // from a size to a smaller one
-    {H::uncharge_object_fast(heap, bytes)};                         // in a signal handler: no slow step
     { H::owner_of(heap) } -> std::same_as<std::uint32_t>;
     { H::root_tenant() } -> std::same_as<allot_tenant *>;
     { H::default_tenant() } -> std::same_as<allot_tenant *>; // of the process
@@ -66,7 +65,6 @@ struct null_hooks {
     static void uncharge_object(const heap_part &, std::size_t) {}
     static bool charge_growth(const heap_part &, std::size_t, std::size_t) { return true; }
     static void uncharge_shrinkage(const heap_part &, std::size_t, std::size_t) {}
-    static void uncharge_object_fast(const heap_part &, std::size_t) {}
     static std::uint32_t owner_of(const heap_part &) { return 1; }
     static allot_tenant *root_tenant() { return nullptr; }
     static allot_tenant *default_tenant() { return nullptr; }

@@ -8,8 +8,6 @@ namespace {
 
 void *&next_of(void *slot) { return static_cast<void **>(slot)[1]; }
 
-void mark(slab *s, void *slot) { first_word(slot) = s->remote_key ^ (unit_bytes - 1); }
-
 void push_chain(home *to, void *head, void *tail) {
     void *seen = to->inbox.load(std::memory_order_relaxed);
     do next_of(tail) = seen;
@@ -20,7 +18,7 @@ void push_chain(home *to, void *head, void *tail) {
 
 void remote_free(home *from, slab *s, void *slot) {
     home *to = __atomic_load_n(&s->at_home, __ATOMIC_ACQUIRE);
-    mark(s, slot);
+    mark_free(slot, s);
     free_chain &chain = from->outgoing;
     if (chain.to != to && chain.to != nullptr) remote_flush(from);
     next_of(slot) = chain.head;
@@ -39,11 +37,6 @@ void remote_flush(home *from) {
     push_chain(chain.to, chain.head, chain.tail);
     // seq_cst: after the push, so that the push is seen by home_leave or its orphan here.
     if (chain.to->state.load(std::memory_order_seq_cst) == home_state::orphaned) adopt_collect_for(chain.to);
-}
-
-void remote_push_one(home *to, slab *s, void *slot) {
-    mark(s, slot);
-    push_chain(to, slot, slot);
 }
 
 bool remote_collect(home *h) {

@@ -18,8 +18,6 @@ void remote_free(home *from, slab *, void *slot);
 void remote_flush(home *from);
 // Puts every slot of the inbox back into its slab. True if there was any.
 bool remote_collect(home *);
-// A slow path was interrupted by a signal: the slot goes straight into the home's own inbox.
-void remote_push_one(home *to, slab *, void *slot);
 
 // For the recount: calls visit for each slot that is on its way to a home, of every home of the process.
 void remote_for_each_pending(void (*visit)(void *slot, void *state), void *state);

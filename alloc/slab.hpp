@@ -152,6 +152,9 @@ inline std::uint64_t &first_word(void *slot) { return *static_cast<std::uint64_t
 // The word says that this slot, or whichever slot of the unit carries it, was freed and not handed out since.
 inline bool marked_free(std::uint64_t word, std::uint64_t key_here) { return (word ^ key_here) >> unit_shift == 0; }
 
+// Marks a slot that is free and in no list: on its way home, or to be freed when a visit ends.
+inline void mark_free(void *slot, const slab *s) { first_word(slot) = s->remote_key ^ (unit_bytes - 1); }
+
 inline std::uintptr_t end_of_list(std::uintptr_t unit_address) { return unit_address | 1; }
 
 // The slab must have a free slot listed: (s->list & 1) == 0.
