@@ -59,11 +59,17 @@ uint64_t allot_tenant_current(allot_tenant *tenant) { return accounting_start() 
 
 int allot_try_charge(allot_tenant *tenant, size_t bytes) {
     if (!accounting_start()) return -ENOMEM;
-    return charge_bytes(obj_cgroup_of(or_root(tenant)), bytes, charge_kind::external) ? 0 : -ENOMEM;
+    std::uint32_t owner = obj_cgroup_get(or_root(tenant));
+    bool fits = charge_bytes(owner, bytes, charge_kind::external);
+    obj_cgroup_put(owner);
+    return fits ? 0 : -ENOMEM;
 }
 
 void allot_uncharge(allot_tenant *tenant, size_t bytes) {
-    if (accounting_start()) uncharge_bytes(obj_cgroup_of(or_root(tenant)), bytes, charge_kind::external);
+    if (!accounting_start()) return;
+    std::uint32_t owner = obj_cgroup_get(or_root(tenant));
+    uncharge_bytes(owner, bytes, charge_kind::external);
+    obj_cgroup_put(owner);
 }
 
 int allot_verify(allot_verify_report *report) {

@@ -12,7 +12,7 @@ std::uint32_t mapping_owner() {
     if (settings.account != account_scope::all || settings.excluded) return 0;
     // heap_active() makes the allocator, and with it accounting, ready for this process, a forked one included.
     allot_tenant *tenant = heap_active();
-    return obj_cgroup_of(tenant != nullptr ? tenant : tenant_root());
+    return obj_cgroup_get(tenant != nullptr ? tenant : tenant_root());
 }
 
 void mapping_note_uncounted(std::int64_t bytes) {

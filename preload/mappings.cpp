@@ -83,7 +83,8 @@ void *mapped_mmap(void *address, std::size_t length, int protection, int flags, 
             return pointer_result(raw_mmap(address, length, protection, flags, fd, offset));
     }
     const bool writable = protection & PROT_WRITE;
-    const std::uint32_t owner = countable && writable ? mapping_owner() : nobody;
+    mapping_payer owner;
+    if (countable && writable) owner.ask();
     const std::uint64_t paid = owner != nobody ? old.bytes_of(owner) : 0;
     const std::uint64_t due = where.bytes() - paid;
     if (!mapping_charge(owner, due)) {
@@ -139,7 +140,8 @@ int protect(void *address, std::size_t length, int protection, int key) {
     if (result == take_result::pass || !taken.ranges) return int_result(call());
 
     const std::uint64_t due = taken.bytes_of(range_state::reserved);
-    const std::uint32_t owner = due ? mapping_owner() : nobody;
+    mapping_payer owner;
+    if (due) owner.ask();
     if (!mapping_charge(owner, due)) {
         books_put_back(taken);
         return fail(ENOMEM);
@@ -174,7 +176,7 @@ struct remapping {
     bool keeps_old;
     taken_ranges moving;
     taken_ranges victim;
-    std::uint32_t owner = nobody;
+    mapping_payer owner;
     std::uint64_t due = 0;
     bool known = false; // the end that grows is ours to count
     range_state state = range_state::reserved;
@@ -188,7 +190,7 @@ struct remapping {
         });
         if (known && state == range_state::writable) due = growth();
         if (keeps_old) due += moving.bytes_of(range_state::writable) + moving.bytes_of(range_state::inherited);
-        owner = due ? mapping_owner() : nobody;
+        if (due) owner.ask();
     }
 
     void give_up() {
@@ -288,7 +290,8 @@ std::uintptr_t move_break(std::uintptr_t current, std::uintptr_t end) {
     const interval grown{page_ceil(current), page_ceil(end)};
     const interval shrunk{page_ceil(end), page_ceil(current)};
     if (grown.start < grown.end) {
-        const std::uint32_t owner = mapping_owner();
+        mapping_payer owner;
+        owner.ask();
         if (!mapping_charge(owner, grown.bytes())) return current;
         const std::uintptr_t now = raw_brk(end);
         if (now != end || !books_enter(grown, owner, range_state::writable)) mapping_uncharge(owner, grown.bytes());

@@ -42,7 +42,10 @@ std::atomic<bool> went_negative;
 } // namespace
 
 namespace allot {
-std::uint32_t mapping_owner() { return active; }
+std::uint32_t mapping_owner() {
+    ++pinned[active];
+    return active;
+}
 void mapping_note_uncounted(std::int64_t bytes) {
     if ((uncounted += bytes) < 0) went_negative = true;
 }
