@@ -69,8 +69,13 @@ void context_uncharge_slow(context *);
 void context_fold(context *);
 
 // --- direct charges: objects >= direct_charge_bytes, and external bytes ---------------------------------------------
+// The caller holds a reference of the handle.
 [[nodiscard]] bool charge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind);
 void uncharge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind);
+// Large objects, by the thread that uses a context of the handle: no system call. Any context of the same handle may give
+// back what another one was charged; a context of handle 0 counts nothing.
+[[nodiscard]] bool context_charge_bytes(context *, std::uint64_t bytes);
+void context_uncharge_bytes(context *, std::uint64_t bytes);
 // Moves a charge that exists between owners: exact at every level, ignores limits only for common ancestors.
 [[nodiscard]] bool transfer_charge(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint64_t objects);
 

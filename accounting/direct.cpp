@@ -18,87 +18,162 @@ std::atomic<std::uint64_t> obj_cgroup::*deferred_of(charge_kind kind) {
     return kind == charge_kind::large ? &obj_cgroup::deferred_large : &obj_cgroup::deferred_external;
 }
 
-// Locks the direct lock of the handle's tenant; with it held, the tenant stays.
-tenant &lock_tenant_of(std::uint32_t obj_cgroup) {
+// Locks the direct lock of the handle's tenant; with it held, the tenant stays. nullptr: the handle names nobody, which
+// is a mistake of the caller, who holds no reference.
+tenant *lock_tenant_of(std::uint32_t obj_cgroup) {
     for (;;) {
-        tenant &t = *tenant_named_by(obj_cgroup);
-        lock_take(direct_lock_of(t.index), lock_rank::direct);
-        if (tenant_named_by(obj_cgroup) == &t) return t;
-        lock_give(direct_lock_of(t.index), lock_rank::direct);
+        tenant *t = tenant_named_by(obj_cgroup);
+        if (t == nullptr) return nullptr;
+        lock_take(direct_lock_of(t->index), lock_rank::direct);
+        if (tenant_named_by(obj_cgroup) == t) return t;
+        lock_give(direct_lock_of(t->index), lock_rank::direct);
     }
 }
 
-bool try_lock_tenant_of(std::uint32_t obj_cgroup, tenant *&t) {
-    t = tenant_named_by(obj_cgroup);
-    if (!lock_try_for_a_while(direct_lock_of(t->index), lock_rank::direct)) return false;
-    if (tenant_named_by(obj_cgroup) == t) return true;
+// The same without waiting, for a handler amid our own code.
+tenant *try_lock_tenant_of(std::uint32_t obj_cgroup) {
+    tenant *t = tenant_named_by(obj_cgroup);
+    if (t == nullptr || !lock_try_for_a_while(direct_lock_of(t->index), lock_rank::direct)) return nullptr;
+    if (tenant_named_by(obj_cgroup) == t) return t;
     lock_give(direct_lock_of(t->index), lock_rank::direct);
-    return false;
+    return nullptr;
 }
 
+// The direct lock of a handle's tenant, for as long as this lives.
+class locked_tenant {
+public:
+    explicit locked_tenant(std::uint32_t obj_cgroup)
+        : tenant_(holds_locks() ? try_lock_tenant_of(obj_cgroup) : lock_tenant_of(obj_cgroup)) {}
+    ~locked_tenant() {
+        if (tenant_ != nullptr) lock_give(direct_lock_of(tenant_->index), lock_rank::direct);
+    }
+    locked_tenant(const locked_tenant &) = delete;
+    locked_tenant &operator=(const locked_tenant &) = delete;
+    [[nodiscard]] tenant *get() const { return tenant_; }
+
+private:
+    tenant *tenant_;
+};
+
+// A context's lock, for its owner's charges beside net; with it held, the context's tenant stays. A handler amid its
+// thread's own slow path has it already: the interrupted code does nothing meanwhile.
+class locked_context {
+public:
+    explicit locked_context(context &c) : word_(c.lock) {
+        if (!holds_locks()) {
+            lock_take(word_, lock_rank::context);
+            took_ = true;
+        } else if (!lock_is_mine(word_)) {
+            is_locked_ = took_ = lock_try_for_a_while(word_, lock_rank::context);
+        }
+    }
+    ~locked_context() {
+        if (took_) lock_give(word_, lock_rank::context);
+    }
+    locked_context(const locked_context &) = delete;
+    locked_context &operator=(const locked_context &) = delete;
+    explicit operator bool() const { return is_locked_; }
+
+private:
+    lock_word &word_;
+    bool is_locked_ = true;
+    bool took_ = false;
+};
+
+bool charge_line(tenant &t, std::uint64_t bytes, std::atomic<std::int64_t> tenant::*line) {
+    if (tree_try_charge(t, bytes) != nullptr) return false;
+    (t.*line).fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+    return true;
+}
+
+// One step, for large bytes are uncharged under the locks of several contexts. What was never charged stays out of it.
 void uncharge_line(tenant &t, std::uint64_t bytes, std::atomic<std::int64_t> tenant::*line) {
     std::int64_t have = (t.*line).load(std::memory_order_relaxed);
-    if (static_cast<std::int64_t>(bytes) > have) {
-        count_anomaly(); // more than was charged: only that much goes back
-        bytes = have > 0 ? static_cast<std::uint64_t>(have) : 0;
-    }
-    (t.*line).fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
-    tree_uncharge(t, bytes);
+    std::uint64_t taken;
+    do {
+        std::uint64_t some = have > 0 ? static_cast<std::uint64_t>(have) : 0;
+        taken = bytes < some ? bytes : some;
+    } while (
+        !(t.*line).compare_exchange_weak(have, have - static_cast<std::int64_t>(taken), std::memory_order_relaxed));
+    if (taken != bytes) count_anomaly();
+    tree_uncharge(t, taken);
 }
 
-} // namespace
-
-void take_deferred(obj_cgroup &o) {
-    tenant &t = record_at<tenant>(o.tenant.load(std::memory_order_relaxed));
-    for (charge_kind kind : all_kinds)
-        if (std::uint64_t bytes = (o.*deferred_of(kind)).exchange(0, std::memory_order_relaxed); bytes != 0)
-            uncharge_line(t, bytes, line_of(kind));
+// Whoever next uncharges for the handle, drains, or frees it, takes them.
+void defer(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind kind) {
+    constexpr auto most = static_cast<std::uint64_t>(usage_max); // nobody has more, and no sum is to overflow
+    auto &deferred = record_at<struct obj_cgroup>(obj_cgroup).*deferred_of(kind);
+    deferred.fetch_add(bytes < most ? bytes : most, std::memory_order_relaxed);
+    region().nr_deferred.fetch_add(1, std::memory_order_relaxed);
 }
 
-bool charge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind kind) {
-    if (obj_cgroup == 0) return true; // of a process that is not accounted
-    auto line = line_of(kind);
-    if (holds_locks()) [[unlikely]] { // a handler amid our own code
-        tenant *t;
-        if (!try_lock_tenant_of(obj_cgroup, t)) return false;
-        bool fits = tree_try_charge(*t, bytes) == nullptr;
-        if (fits) (t->*line).fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
-        lock_give(direct_lock_of(t->index), lock_rank::direct);
-        return fits;
-    }
-    {
-        tenant &t = lock_tenant_of(obj_cgroup); // a handler that comes while it is held takes the way above
-        bool fits = tree_try_charge(t, bytes) == nullptr;
-        if (fits) (t.*line).fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
-        lock_give(direct_lock_of(t.index), lock_rank::direct);
-        if (fits) return true;
-    }
-    signals_blocked quiet;
+bool drain_for(std::uint32_t obj_cgroup, std::uint64_t bytes, std::atomic<std::int64_t> tenant::*line) {
     drain_result result = drain_and_charge({.obj_cgroup = obj_cgroup, .bytes = bytes, .line = line});
     if (result.level == nullptr) return true;
     refused(*result.asked, *result.level, bytes);
     return false;
 }
 
+} // namespace
+
+void take_deferred(obj_cgroup &o) {
+    for (charge_kind kind : all_kinds) {
+        if ((o.*deferred_of(kind)).load(std::memory_order_relaxed) == 0) [[likely]]
+            continue;
+        std::uint64_t bytes = (o.*deferred_of(kind)).exchange(0, std::memory_order_relaxed);
+        tenant &t = record_at<tenant>(o.tenant.load(std::memory_order_relaxed));
+        if (bytes != 0) uncharge_line(t, bytes, line_of(kind));
+    }
+}
+
+bool charge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind kind) {
+    if (obj_cgroup == 0) return true; // of a process that is not accounted
+    // No handler runs while a direct lock is held: it could wait for somebody who waits for the lock.
+    signals_blocked quiet;
+    {
+        locked_tenant t(obj_cgroup);
+        if (t.get() == nullptr) return false;
+        if (charge_line(*t.get(), bytes, line_of(kind))) return true;
+    }
+    return !holds_locks() && drain_for(obj_cgroup, bytes, line_of(kind));
+}
+
 void uncharge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind kind) {
     if (obj_cgroup == 0) return;
-    auto line = line_of(kind);
-    if (holds_locks()) [[unlikely]] { // a handler amid our own code
-        tenant *t;
-        if (try_lock_tenant_of(obj_cgroup, t)) {
-            uncharge_line(*t, bytes, line);
-            lock_give(direct_lock_of(t->index), lock_rank::direct);
-        } else {
-            // Whoever next holds a direct lock for the handle, or drains, takes it.
-            (record_at<struct obj_cgroup>(obj_cgroup).*deferred_of(kind)).fetch_add(bytes, std::memory_order_relaxed);
-            region().nr_deferred.fetch_add(1, std::memory_order_relaxed);
-        }
+    signals_blocked quiet; // as above
+    locked_tenant t(obj_cgroup);
+    if (t.get() == nullptr) {
+        if (holds_locks())
+            defer(obj_cgroup, bytes, kind);
+        else
+            count_anomaly();
         return;
     }
-    tenant &t = lock_tenant_of(obj_cgroup);
-    uncharge_line(t, bytes, line);
+    uncharge_line(*t.get(), bytes, line_of(kind));
     take_deferred(record_at<struct obj_cgroup>(obj_cgroup));
-    lock_give(direct_lock_of(t.index), lock_rank::direct);
+}
+
+bool context_charge_bytes(context *c, std::uint64_t bytes) {
+    if (c->obj_cgroup == 0) return true;
+    {
+        locked_context own(*c);
+        if (!own) return false;
+        if (charge_line(*tenant_named_by(c->obj_cgroup), bytes, &tenant::large)) return true;
+    }
+    if (holds_locks()) return false; // a handler amid our own code
+    signals_blocked quiet;
+    return drain_for(c->obj_cgroup, bytes, &tenant::large);
+}
+
+void context_uncharge_bytes(context *c, std::uint64_t bytes) {
+    if (c->obj_cgroup == 0) return;
+    locked_context own(*c);
+    if (!own) {
+        defer(c->obj_cgroup, bytes, charge_kind::large);
+        return;
+    }
+    uncharge_line(*tenant_named_by(c->obj_cgroup), bytes, &tenant::large);
+    take_deferred(record_at<struct obj_cgroup>(c->obj_cgroup));
 }
 
 bool transfer_charge(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint64_t objects) {

@@ -77,7 +77,8 @@ void take_all_deferred() {
     if (region().nr_deferred.exchange(0, std::memory_order_relaxed) == 0) return;
     for (std::uint32_t index = 1; index < record_count<obj_cgroup>(); ++index) {
         obj_cgroup &o = record_at<obj_cgroup>(index);
-        if (o.references.load(std::memory_order_relaxed) != 0) take_deferred(o);
+        // One whose last reference has been put just now, or by a handler that could not free it, too.
+        if (o.tenant.load(std::memory_order_relaxed) != 0) take_deferred(o);
     }
 }
 

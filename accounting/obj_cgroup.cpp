@@ -3,6 +3,7 @@
 #include "accounting/accounting.hpp"
 #include "accounting/base/check.hpp"
 #include "accounting/base/os.hpp"
+#include "accounting/direct.hpp"
 #include "accounting/tenant.hpp"
 
 namespace allot {
@@ -17,7 +18,9 @@ void unlink_from(obj_cgroup &o, tenant &t) {
         t.first_handle = o.next;
 }
 
+// Registry lock: the tenant stays, and no drain is amid its last attempt.
 void free_handle(obj_cgroup &o) {
+    take_deferred(o);
     if (tenant *t = record_of<tenant>(o.tenant.load(std::memory_order_relaxed))) unlink_from(o, *t);
     o.tenant.store(0, std::memory_order_relaxed);
     record_put<obj_cgroup>(index_of(o));

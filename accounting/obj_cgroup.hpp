@@ -31,7 +31,7 @@ struct obj_cgroup {
     std::atomic<std::uint32_t> references;
     std::uint32_t next, previous; // handles of one tenant, or next in the list of free records; registry lock
     // Bytes given back by a signal handler that could not wait for a lock; taken by the next who uncharges directly for
-    // this handle, and by drains. relaxed: the sum is moved by exchange.
+    // this handle, by drains, and by who frees it. relaxed: the sum is moved by exchange.
     std::atomic<std::uint64_t> deferred_large, deferred_external;
 };
 static_assert(sizeof(obj_cgroup) == 32);

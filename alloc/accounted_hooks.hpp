@@ -58,26 +58,25 @@ struct accounted_hooks {
     static void uncharge_slow(const slab_part &slab) { context_uncharge_slow(slab.ctx); }
 
     static bool charge_object(const heap_part &heap, std::size_t bytes) {
-        if (bytes >= direct_charge_bytes) return !counting || charge_bytes(heap.obj_cgroup, bytes, charge_kind::large);
+        if (bytes >= direct_charge_bytes) return charge_large(heap, bytes);
         net_word delta = net_of(static_cast<std::int64_t>(bytes), 1);
         return context_charge(*heap.ctx, delta) || context_charge_slow(heap.ctx, delta);
     }
     static void uncharge_object(const heap_part &heap, std::size_t bytes) {
         if (bytes >= direct_charge_bytes)
-            uncharge_large(heap.obj_cgroup, bytes);
+            uncharge_large(heap, bytes);
         else if (!context_uncharge(*heap.ctx, net_of(static_cast<std::int64_t>(bytes), 1)))
             context_uncharge_slow(heap.ctx);
     }
     // Both sizes are on the same side of direct_charge_bytes.
     static bool charge_growth(const heap_part &heap, std::size_t from, std::size_t to) {
-        if (from >= direct_charge_bytes)
-            return !counting || charge_bytes(heap.obj_cgroup, to - from, charge_kind::large);
+        if (from >= direct_charge_bytes) return charge_large(heap, to - from);
         net_word delta = net_of(static_cast<std::int64_t>(to - from), 0);
         return context_charge(*heap.ctx, delta) || context_charge_slow(heap.ctx, delta);
     }
     static void uncharge_shrinkage(const heap_part &heap, std::size_t from, std::size_t to) {
         if (from >= direct_charge_bytes)
-            uncharge_large(heap.obj_cgroup, from - to);
+            uncharge_large(heap, from - to);
         else if (!context_uncharge(*heap.ctx, net_of(static_cast<std::int64_t>(from - to), 0)))
             context_uncharge_slow(heap.ctx);
     }
@@ -108,8 +107,16 @@ struct accounted_hooks {
     static context uncounted_context;
 
 private:
-    static void uncharge_large(std::uint32_t obj_cgroup, std::size_t bytes) {
-        if (counting) uncharge_bytes(obj_cgroup, bytes, charge_kind::large);
+    // Without a context it goes by the owner: a large object may be freed where there is one.
+    static bool charge_large(const heap_part &heap, std::size_t bytes) {
+        if (heap.ctx != &uncounted_context) return context_charge_bytes(heap.ctx, bytes);
+        return !counting || charge_bytes(heap.obj_cgroup, bytes, charge_kind::large);
+    }
+    static void uncharge_large(const heap_part &heap, std::size_t bytes) {
+        if (heap.ctx != &uncounted_context)
+            context_uncharge_bytes(heap.ctx, bytes);
+        else if (counting)
+            uncharge_bytes(heap.obj_cgroup, bytes, charge_kind::large);
     }
 };
 static_assert(object_hooks<accounted_hooks>);

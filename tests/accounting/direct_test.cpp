@@ -3,10 +3,15 @@
 
 #include "accounting/direct.hpp"
 
+#include "accounting/base/os.hpp"
 #include "accounting/obj_cgroup.hpp"
 #include "tests/support/verified.hpp"
 
+#include <csignal>
+#include <pthread.h>
+#include <sys/time.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 using namespace allot;
@@ -83,6 +88,68 @@ BOOST_FIXTURE_TEST_CASE(a_moved_charge_asks_only_the_levels_that_are_new_to_it, 
     }
 }
 
+// Whatever size is named: nothing of others goes back, and a later charge finds the limit where it was.
+BOOST_FIXTURE_TEST_CASE(giving_back_absurd_amounts_takes_only_what_is_there, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "10M") == 0);
+    std::uint32_t own = obj_cgroup_of(top), below = obj_cgroup_of(make("/case/a"));
+    BOOST_TEST(charge_bytes(below, 8 * mib, charge_kind::external));
+    BOOST_TEST(charge_bytes(own, mib, charge_kind::external));
+    for (std::uint64_t bytes : {~std::uint64_t{0}, std::uint64_t{1} << 63, (std::uint64_t{1} << 63) + mib}) {
+        std::uint64_t anomalies = region().anomalies.load();
+        uncharge_bytes(own, bytes, charge_kind::external);
+        BOOST_TEST(region().anomalies.load() == anomalies + 1);
+        BOOST_TEST(number(top, "memory.current") == 8 * mib);
+    }
+    BOOST_TEST(!charge_bytes(own, 3 * mib, charge_kind::external));
+    uncharge_bytes(below, 8 * mib, charge_kind::external);
+}
+
+BOOST_FIXTURE_TEST_CASE(absurd_amounts_are_refused_with_and_without_a_limit, verified) {
+    std::uint32_t handle = obj_cgroup_of(top);
+    BOOST_TEST(charge_bytes(handle, mib, charge_kind::external));
+    for (std::uint64_t bytes : {~std::uint64_t{0}, ~std::uint64_t{0} - mib + 1, std::uint64_t{1} << 63,
+                                std::uint64_t{1} << 48, std::uint64_t{1} << 47})
+        BOOST_TEST(!charge_bytes(handle, bytes, charge_kind::external));
+    BOOST_TEST(number(top, "memory.current") == mib);
+    BOOST_TEST(number(top, "memory.peak") == mib);
+    uncharge_bytes(handle, mib, charge_kind::external);
+}
+
+// Several threads give back more than there is: what is taken in all is what was there.
+BOOST_FIXTURE_TEST_CASE(large_bytes_are_given_back_in_one_step, verified) {
+    std::uint32_t handle = obj_cgroup_of(top);
+    BOOST_TEST(charge_bytes(handle, 64 * mib, charge_kind::external)); // whatever too much is taken, this pays for it
+    for (int round = 0; round < 200; ++round) {
+        context *contexts[2] = {context_open(handle), context_open(handle)};
+        BOOST_TEST_REQUIRE(context_charge_bytes(contexts[0], 1000 * 4096));
+        std::vector<std::thread> threads;
+        for (context *c : contexts)
+            threads.emplace_back([c] {
+                for (int i = 0; i < 600; ++i) context_uncharge_bytes(c, 4096);
+            });
+        for (std::thread &t : threads) t.join();
+        for (context *c : contexts) context_close(c);
+        BOOST_TEST_REQUIRE(number(top, "memory.current") == 64 * mib);
+    }
+    uncharge_bytes(handle, 64 * mib, charge_kind::external);
+}
+
+BOOST_FIXTURE_TEST_CASE(large_bytes_of_a_context_find_stocks_and_limits, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "4M") == 0);
+    context *one = context_open(obj_cgroup_of(top)), *two = context_open(obj_cgroup_of(top));
+    BOOST_TEST_REQUIRE(charge(one, 4096));
+    BOOST_TEST(usage_of("/case") > 4096u);
+    BOOST_TEST(context_charge_bytes(two, 4 * mib - 4096)); // fits only without the stock of the other
+    BOOST_TEST(!context_charge_bytes(one, mib));
+    BOOST_TEST(keyed(top, "memory.stat", "large") == 4 * mib - 4096);
+    BOOST_TEST(keyed(top, "memory.events", "oom") == 1u);
+    context_uncharge_bytes(one, 4 * mib - 4096);
+    BOOST_TEST(keyed(top, "memory.stat", "large") == 0u);
+    uncharge(one, 4096);
+    context_close(one);
+    context_close(two);
+}
+
 // What a signal handler cannot uncharge at once is taken by whoever uncharges next.
 BOOST_FIXTURE_TEST_CASE(deferred_bytes_are_taken, verified) {
     std::uint32_t handle = obj_cgroup_of(top);
@@ -98,17 +165,133 @@ BOOST_FIXTURE_TEST_CASE(deferred_bytes_are_taken, verified) {
     uncharge_bytes(handle, mib, charge_kind::large);
 }
 
+BOOST_FIXTURE_TEST_CASE(deferred_bytes_outlive_their_handle, verified) {
+    allot_tenant *a = make("/case/a");
+    std::uint32_t handle = obj_cgroup_of(a);
+    obj_cgroup_grab(handle);
+    BOOST_TEST(charge_bytes(handle, mib, charge_kind::external));
+    BOOST_TEST_REQUIRE(tenant_destroy(a) == 0);
+    record_at<struct obj_cgroup>(handle).deferred_external = mib;
+    obj_cgroup_put(handle);
+    BOOST_TEST(number(top, "memory.current") == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_index_that_names_nobody_is_refused_and_noted, verified) {
+    std::uint32_t handle = obj_cgroup_of(make("/case/a"));
+    destroy_below("/case/a");
+    std::uint64_t anomalies = region().anomalies.load();
+    BOOST_TEST(!charge_bytes(handle, mib, charge_kind::external));
+    uncharge_bytes(handle, mib, charge_kind::external);
+    BOOST_TEST(region().anomalies.load() == anomalies + 1);
+}
+
+namespace {
+
+// Signals that come while something is charged all the time; what the handler could not charge is counted.
+struct interruptions {
+    static inline std::uint32_t handle;
+    static inline context *own;
+    static inline std::atomic<int> handled, refused_in_handler;
+
+    static void on_signal(int) {
+        ++handled;
+        if (charge_bytes(handle, 4096, charge_kind::external))
+            uncharge_bytes(handle, 4096, charge_kind::external);
+        else
+            ++refused_in_handler;
+        if (context_charge_bytes(own, mib))
+            context_uncharge_bytes(own, mib);
+        else
+            ++refused_in_handler;
+    }
+    explicit interruptions(allot_tenant *t) {
+        handle = obj_cgroup_of(t);
+        own = context_open(handle);
+        handled = refused_in_handler = 0;
+        signal(SIGALRM, on_signal);
+        itimerval often{{0, 100}, {0, 100}};
+        setitimer(ITIMER_REAL, &often, nullptr);
+    }
+    ~interruptions() {
+        itimerval never{};
+        setitimer(ITIMER_REAL, &never, nullptr);
+        signal(SIGALRM, SIG_DFL);
+        context_close(own);
+    }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_handler_amid_its_threads_charges_is_refused_nothing_without_a_limit, verified) {
+    {
+        interruptions all_the_time(top);
+        for (int i = 0; i < 100'000'000 && interruptions::handled < 5000; ++i) {
+            BOOST_TEST_REQUIRE(charge_bytes(interruptions::handle, 4096, charge_kind::external));
+            uncharge_bytes(interruptions::handle, 4096, charge_kind::external);
+            BOOST_TEST_REQUIRE(context_charge_bytes(interruptions::own, mib));
+            context_uncharge_bytes(interruptions::own, mib);
+        }
+        BOOST_TEST(interruptions::refused_in_handler == 0);
+    }
+    BOOST_TEST(usage_of("/case") == 0u);
+}
+
+namespace {
+
+// A collector stops threads in a handler, wherever they are.
+std::atomic<bool> is_stopped, may_go;
+void stand_still(int) {
+    is_stopped = true;
+    while (!may_go) os_pause();
+    is_stopped = false;
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_thread_that_is_stopped_in_a_handler_keeps_nobody_from_charging, verified) {
+    std::uint32_t handle = obj_cgroup_of(top);
+    signal(SIGUSR1, stand_still);
+    std::atomic<bool> done{false};
+    std::thread stopped([&] {
+        while (!done)
+            if (charge_bytes(handle, 4096, charge_kind::external)) uncharge_bytes(handle, 4096, charge_kind::external);
+    });
+    alarm(60); // instead of hanging
+    for (int i = 0; i < 5000; ++i) {
+        may_go = false;
+        pthread_kill(stopped.native_handle(), SIGUSR1);
+        while (!is_stopped) os_pause();
+        BOOST_TEST_REQUIRE(charge_bytes(handle, 4096, charge_kind::external));
+        uncharge_bytes(handle, 4096, charge_kind::external);
+        may_go = true;
+        while (is_stopped) os_pause();
+        for (int pause = 0; pause < i * 37 % 2000; ++pause) os_pause();
+    }
+    alarm(0);
+    done = true;
+    stopped.join();
+    signal(SIGUSR1, SIG_DFL);
+    BOOST_TEST(usage_of("/case") == 0u);
+}
+
 BOOST_FIXTURE_TEST_CASE(threads_that_charge_at_a_limit_leave_nothing_behind, verified) {
     BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "8M") == 0);
     std::uint32_t handles[] = {obj_cgroup_of(make("/case/a", "5M")), obj_cgroup_of(make("/case/b", "5M"))};
     std::vector<std::thread> threads;
     for (unsigned t = 0; t < 4; ++t)
         threads.emplace_back([&, t] {
+            context *contexts[] = {context_open(handles[0]), context_open(handles[1])};
             for (unsigned i = 0; i < 5000; ++i) {
                 std::uint32_t handle = handles[(i + t) % 2];
                 std::uint64_t bytes = mib * (1 + i % 3) + 4096 * t;
-                if (charge_bytes(handle, bytes, charge_kind::large)) uncharge_bytes(handle, bytes, charge_kind::large);
+                if (t % 2 == 0) {
+                    if (charge_bytes(handle, bytes, charge_kind::large))
+                        uncharge_bytes(handle, bytes, charge_kind::large);
+                } else if (context_charge_bytes(contexts[(i + t) % 2], bytes)) {
+                    context_uncharge_bytes(contexts[(i + t) % 2], bytes);
+                }
             }
+            for (context *c : contexts) context_close(c);
         });
     for (std::thread &t : threads) t.join();
     BOOST_TEST(usage_of("/case") == 0u);
