@@ -1,6 +1,7 @@
 #include "preload/mapping_books.hpp"
 
 #include "accounting/accounting.hpp"
+#include "accounting/base/os.hpp"
 #include "preload/fork_mark.hpp"
 #include "preload/handler_safe_lock.hpp"
 #include "preload/mapping_owner.hpp"
@@ -32,7 +33,8 @@ void repair_after_fork() {
     books.lock.reset();
 }
 
-// The right to read and change the books; false in a signal handler that has interrupted a change.
+// The right to read and change the books. No handler runs meanwhile: it could stop the thread, for somebody who then maps
+// memory. False in the handler of a fault amid a change, for that cannot be blocked.
 class opened_books {
 public:
     opened_books() {
@@ -54,6 +56,7 @@ public:
     explicit operator bool() const { return open_; }
 
 private:
+    signals_blocked quiet_; // first made, last gone
     bool open_;
 };
 

@@ -3,7 +3,7 @@
 // They exist apart from the system calls (mappings.hpp), so that each of those reads as: take out of the books, charge,
 // ask the kernel, book what is true now.
 //
-// Threads: any; a signal handler that interrupts a change of its own thread is told to pass. No lock is held between the
+// Threads: any; the handler of a fault amid a change of its own thread is told to pass. No lock is held between the
 //   calls: ranges that are taken out belong to who took them, and nobody else can name them meanwhile unless the program
 //   races with itself.
 // Owner: the process. Invariants: those of range_map; the charge of a range is held as long as it is in the books or taken.

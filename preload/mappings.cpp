@@ -75,6 +75,7 @@ void *mapped_mmap(void *address, std::size_t length, int protection, int flags, 
     if ((!countable && !replaces) || !make_interval(replaces ? address : nullptr, length, grain_of(flags), where))
         return pointer_result(raw_mmap(address, length, protection, flags, fd, offset));
 
+    signals_blocked quiet;
     taken_ranges old;
     if (replaces) {
         const take_result result = books_take(where, old);
@@ -109,6 +110,7 @@ int mapped_munmap(void *address, std::size_t length) {
     const auto unmap = [=] { return os_call(SYS_munmap, reinterpret_cast<long>(address), static_cast<long>(length)); };
     interval where;
     if (!make_interval(address, length, os_page_bytes(), where)) return int_result(unmap());
+    signals_blocked quiet;
     taken_ranges old;
     const take_result taken = books_take(where, old);
     if (taken == take_result::no_memory) return fail(ENOMEM);
@@ -134,6 +136,7 @@ int protect(void *address, std::size_t length, int protection, int key) {
     // Flags such as PROT_GROWSUP reach beyond what is named; nobody uses them on anonymous memory.
     if (!(protection & PROT_WRITE) || !make_interval(address, length, os_page_bytes(), where))
         return int_result(call());
+    signals_blocked quiet;
     taken_ranges taken;
     const take_result result = books_take(where, taken);
     if (result == take_result::no_memory) return fail(ENOMEM);
@@ -251,6 +254,7 @@ void *mapped_mremap(void *old_address, std::size_t old_length, std::size_t new_l
         (change.fixed && change.from.overlaps(change.to)))
         return pointer_result(call());
 
+    signals_blocked quiet;
     const take_result result = books_take(change.from, change.moving);
     if (result == take_result::no_memory) return fail_pointer(ENOMEM);
     if (result == take_result::pass) return pointer_result(call());
@@ -311,6 +315,7 @@ std::uintptr_t move_break(std::uintptr_t current, std::uintptr_t end) {
 
 int mapped_brk(void *end) {
     const auto wanted = reinterpret_cast<std::uintptr_t>(end);
+    signals_blocked quiet;
     std::uintptr_t now = raw_brk(0);
     if (wanted > now || (wanted != 0 && wanted < now)) now = move_break(now, wanted);
     tell_libc(now);

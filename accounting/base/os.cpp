@@ -235,13 +235,27 @@ void os_futex_wake(const std::atomic<std::uint32_t> *word, std::uint32_t waiters
     os_call(SYS_futex, bits_of(word), FUTEX_WAKE, waiters);
 }
 
-signals_blocked::signals_blocked() : before_(0) {
+namespace {
+// How many signals_blocked this thread is inside of. Changed only while signals are blocked, so a handler that could see
+// it finds 0 and blocks for itself.
+constinit thread_local std::uint32_t quiet_depth = 0;
+} // namespace
+
+signals_blocked::signals_blocked() : before_(0), failed_(0) {
+    if (quiet_depth != 0) {
+        ++quiet_depth;
+        return;
+    }
     constexpr int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
     std::uint64_t all = ~std::uint64_t{0};
     for (int fault : faults) all &= ~(std::uint64_t{1} << (fault - 1));
-    failed_ = os_call(SYS_rt_sigprocmask, SIG_SETMASK, bits_of(&all), bits_of(&before_), sizeof all);
+    failed_ = os_call(SYS_rt_sigprocmask, SIG_BLOCK, bits_of(&all), bits_of(&before_), sizeof all);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    ++quiet_depth;
 }
 signals_blocked::~signals_blocked() {
+    if (--quiet_depth != 0) return;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     if (failed_ == 0) os_call(SYS_rt_sigprocmask, SIG_SETMASK, bits_of(&before_), 0, sizeof before_);
 }
 

@@ -78,7 +78,8 @@ void os_futex_wait(const std::atomic<std::uint32_t> *word, std::uint32_t expecte
 void os_futex_wake(const std::atomic<std::uint32_t> *word, std::uint32_t waiters);
 
 // --- signals -----------------------------------------------------------------------------------------------------------
-// While it lives, no handler runs in this thread, except for faults of its own code.
+// While it lives, no handler runs in this thread, except for faults of its own code. Only the outermost one of a thread
+// asks the system.
 class signals_blocked {
 public:
     signals_blocked();

@@ -89,3 +89,18 @@ BOOST_FIXTURE_TEST_CASE(a_context_of_what_is_no_handle_is_not_opened, verified) 
     BOOST_TEST((context_open(0) == nullptr));
     BOOST_TEST((context_open(0xfffffff0) == nullptr));
 }
+
+// A handler that interrupted one of our own functions may wait for nothing. What it cannot close stays in the books.
+BOOST_FIXTURE_TEST_CASE(under_a_lock_no_context_is_opened_closed_or_parked, verified) {
+    context *c = context_open(obj_cgroup_of(top));
+    BOOST_TEST_REQUIRE(charge(c, 4096));
+    lock_take(region().registry_lock.word, lock_rank::registry);
+    BOOST_TEST((context_open(obj_cgroup_of(top)) == nullptr));
+    context_park(c);
+    context_close(c);
+    lock_give(region().registry_lock.word, lock_rank::registry);
+    BOOST_TEST(number(top, "memory.current") == 4096u);
+    BOOST_TEST(verify().differences == 0u);
+    uncharge(c, 4096);
+    context_close(c);
+}

@@ -440,8 +440,9 @@ void map_and_unmap(int) {
 }
 } // namespace
 
-// What a handler maps while the same thread changes the books cannot be booked; it must neither hang nor break them.
+// What a handler maps while its thread maps is booked like anything else.
 BOOST_AUTO_TEST_CASE(signal_handlers_may_map_at_any_moment) {
+    const std::uint64_t passed = mapping_statistics_get().passed;
     struct sigaction action {};
     action.sa_handler = map_and_unmap;
     action.sa_flags = SA_RESTART;
@@ -458,7 +459,39 @@ BOOST_AUTO_TEST_CASE(signal_handlers_may_map_at_any_moment) {
     stop = true;
     sender.join();
     BOOST_TEST(handled > 0);
+    BOOST_TEST(mapping_statistics_get().passed == passed);
     signal(SIGUSR1, SIG_DFL);
+}
+
+namespace {
+std::atomic<bool> is_stopped, may_go;
+void stand_still(int) {
+    is_stopped = true;
+    while (!may_go) sched_yield();
+    is_stopped = false;
+}
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_thread_that_is_stopped_in_a_handler_keeps_nobody_from_mapping) {
+    signal(SIGUSR2, stand_still);
+    std::atomic<bool> stop{false};
+    std::thread mapper([&] {
+        while (!stop) mapped_munmap(map(2), 2 * page);
+    });
+    alarm(60); // instead of hanging
+    for (int i = 0; i < 5000; ++i) {
+        may_go = false;
+        pthread_kill(mapper.native_handle(), SIGUSR2);
+        while (!is_stopped) sched_yield();
+        mapped_munmap(map(1), page);
+        may_go = true;
+        while (is_stopped) sched_yield();
+        for (int wait = 0; wait < i * 37 % 2000; ++wait) std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    alarm(0);
+    stop = true;
+    mapper.join();
+    signal(SIGUSR2, SIG_DFL);
 }
 
 // Each thread works in its own reservation; the bill must be what the threads say they hold, and nothing in the end.

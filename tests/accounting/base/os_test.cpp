@@ -97,6 +97,7 @@ BOOST_AUTO_TEST_CASE(no_handler_runs_while_signals_are_blocked) {
     signal(SIGUSR1, [](int) { handled = handled + 1; });
     {
         signals_blocked quiet;
+        { signals_blocked inner; }
         raise(SIGUSR1);
         BOOST_TEST(handled == 0);
     }
