@@ -164,8 +164,7 @@ allot_tenant *tenant_of(std::uint32_t index) {
     tenant *t = region_is_mapped() ? tenant_named_by(index) : nullptr;
     while (t != nullptr) {
         // A tenant gives its handles away before it changes its generation, and none ever comes back to it.
-        allot_tenant *handle = handle_to(*t);
-        std::atomic_thread_fence(std::memory_order_acquire); // the load in handle_to comes before the next
+        allot_tenant *handle = handle_to(*t); // an acquire: what is loaded next is no older
         tenant *now = tenant_named_by(index);
         if (now == t) return handle;
         t = now;

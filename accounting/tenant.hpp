@@ -72,7 +72,8 @@ inline tenant *parent_of(const tenant &t) { return record_of<tenant>(t.counter.p
 
 // --- C handles ------------------------------------------------------------------------------------------------------
 inline allot_tenant *handle_to(const tenant &t) {
-    std::uint64_t bits = std::uint64_t{t.generation.load(std::memory_order_relaxed)} << 32 | t.index;
+    // acquire: what the caller loads next is loaded after; see tenant_of.
+    std::uint64_t bits = std::uint64_t{t.generation.load(std::memory_order_acquire)} << 32 | t.index;
     return reinterpret_cast<allot_tenant *>(bits); // NOLINT(performance-no-int-to-ptr): never dereferenced
 }
 // nullptr: stale, or never one. Stays true only under the registry lock.
