@@ -22,6 +22,11 @@ enum class charge_kind : std::uint32_t { large, external };
 // goes on unaccounted: owners are then 0, for which every function below does nothing and refuses nothing.
 bool accounting_start();
 
+// Whoever keeps something of the process beside accounting (the allocator: contexts) says how a child of a fork is made
+// whole: all of it, with a call of accounting_child_start(). Functions that may be a child's first call (accounting_start,
+// and so the C API; accounting_seccomp_seen) find out that it is one and call this. Without it they repair accounting alone.
+void accounting_set_repair(void (*repair)());
+
 // In the child of a fork, before any other call: makes this process's copy of the hierarchy its own. Usage starts at
 // zero at every level, contexts of the parent's threads are dropped, limits and names stay. Single-threaded.
 void accounting_child_start();
@@ -30,7 +35,8 @@ void accounting_child_start();
 // From then on no stocks are held: every operation is exact, and slower.
 void accounting_seccomp_seen();
 
-// At exit: a reader outside can tell this process's end from a death.
+// At exit: a reader outside can tell this process's end from a death. Does nothing in a child of a fork that has never
+// called anything: the record it sees is its parent's.
 void accounting_finish();
 
 // --- tenants and handles -------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 #include "accounting/accounting.hpp"
+#include "accounting/base/fork_mark.hpp"
 #include "accounting/base/os.hpp"
 #include "accounting/base/report.hpp"
 #include "accounting/child.hpp"
@@ -19,6 +20,30 @@ enum class start_state : std::uint32_t { not_started, starting, started, failed 
 
 // Written by the thread that starts; read by every caller. acquire and release: who sees `started` sees the region.
 constinit std::atomic<start_state> state{start_state::not_started};
+
+// Guards all of accounting: a child of a fork finds it wiped.
+constinit fork_mark this_process;
+
+// Written once, by the allocator's start; read by the child that repairs. acquire and release: what the allocator had made
+// before is there.
+constinit std::atomic<void (*)()> repair{nullptr};
+
+[[gnu::noinline]] bool be_this_process_slow() {
+    signals_blocked quiet; // a handler must not come in the middle and find nothing usable
+    fork_answer answer = this_process.ask();
+    if (answer != fork_answer::new_process) return answer == fork_answer::same_process;
+    // Before accounting has started, nobody can have been charged: this is its first call, perhaps the allocator's own.
+    auto *everything = repair.load(std::memory_order_acquire);
+    if (everything != nullptr && state.load(std::memory_order_relaxed) != start_state::not_started)
+        everything();
+    else
+        accounting_child_start();
+    this_process.repaired();
+    return true;
+}
+
+// Books and locks that are seen afterwards are this process's own. False: called from within the repair.
+bool be_this_process() { return this_process.is_repaired() || be_this_process_slow(); }
 
 void apply(allot_tenant *t, const char *file, const char *value) {
     if (tenant_set(t, file, value) == 0) return;
@@ -118,7 +143,11 @@ void warn_where_nothing_holds(const options &o) {
 
 } // namespace
 
+void accounting_set_repair(void (*everything)()) { repair.store(everything, std::memory_order_release); }
+
 bool accounting_start() {
+    if (!be_this_process()) [[unlikely]]
+        return false;
     start_state seen = state.load(std::memory_order_acquire);
     while (seen != start_state::started) [[unlikely]] {
             if (seen == start_state::failed) return false;
@@ -143,10 +172,11 @@ allot_tenant *tenant_default() {
 }
 
 void accounting_seccomp_seen() {
-    if (state.load(std::memory_order_acquire) == start_state::started) membarrier_forbid();
+    if (state.load(std::memory_order_acquire) == start_state::started && be_this_process()) membarrier_forbid();
 }
 
 void accounting_finish() {
+    if (!this_process.is_repaired()) return;
     if (state.load(std::memory_order_acquire) != start_state::started) return;
     if (process *own = record_of<process>(region().process))
         own->state.store(process_state::exited, std::memory_order_release);
@@ -164,6 +194,7 @@ void accounting_child_start() {
     case start_state::not_started:
     case start_state::failed: break;
     }
+    if (state.load(std::memory_order_relaxed) != start_state::not_started) this_process.repaired();
 }
 
 } // namespace allot

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "accounting/accounting.hpp"
+#include "alloc/alloc.hpp"
 #include "alloc/object_hooks.hpp"
 
 namespace allot {
@@ -23,6 +24,7 @@ struct accounted_hooks {
 
     static bool start(recount_source source) {
         verify_set_source(source);
+        accounting_set_repair(heap_start);
         return counting = accounting_start();
     }
     static void child_start() { accounting_child_start(); }

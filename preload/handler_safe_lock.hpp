@@ -12,6 +12,7 @@
 // Cost: two locked instructions when nobody else wants it.
 #pragma once
 
+#include "accounting/base/fork_mark.hpp"
 #include "accounting/base/os.hpp"
 
 #include <atomic>
@@ -19,8 +20,6 @@
 #include <sys/syscall.h>
 
 namespace allot {
-
-inline std::uintptr_t thread_identity() { return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer()); }
 
 class handler_safe_lock {
 public:

@@ -1,8 +1,8 @@
 #include "preload/mapping_books.hpp"
 
 #include "accounting/accounting.hpp"
+#include "accounting/base/fork_mark.hpp"
 #include "accounting/base/os.hpp"
-#include "preload/fork_mark.hpp"
 #include "preload/handler_safe_lock.hpp"
 #include "preload/mapping_owner.hpp"
 

@@ -1,7 +1,7 @@
 // libc's names for what is done with threads: pthread_create, pthread_setname_np, prctl and syscall. They are apart from
 // preload/threads.hpp so that tests can call that without changing how they make threads themselves.
+#include "accounting/accounting.hpp"
 #include "accounting/base/os.hpp"
-#include "accounting/drain.hpp"
 #include "preload/export.hpp"
 #include "preload/next_symbol.hpp"
 #include "preload/threads.hpp"
@@ -15,7 +15,7 @@
 namespace {
 
 // A filter is about to come that may kill for a system call it does not know: what could be one stops before.
-void seccomp_seen() { allot::membarrier_forbid(); }
+void seccomp_seen() { allot::accounting_seccomp_seen(); }
 
 constinit allot::next_symbol next_pthread_create{"pthread_create"};
 constinit allot::next_symbol next_pthread_setname_np{"pthread_setname_np"};

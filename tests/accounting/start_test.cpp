@@ -1,6 +1,8 @@
 #define BOOST_TEST_MODULE start
 #include <boost/test/unit_test.hpp>
 
+#include "accounting/base/os.hpp"
+#include "accounting/processes.hpp"
 #include "accounting/region_reader.hpp"
 #include "tests/support/dying.hpp"
 #include "tests/support/hierarchy.hpp"
@@ -8,6 +10,7 @@
 
 #include <sys/resource.h>
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -110,4 +113,60 @@ BOOST_AUTO_TEST_CASE(an_address_space_of_64_MiB_suffices) {
         _exit(0);
     });
     BOOST_TEST((d.signal == 0 && d.status == 0), d.message);
+}
+
+namespace {
+
+// In a child that has a parent with a region in a file: whether the parent's books and record stay as they were while the
+// parent's own child runs code as the first thing it does.
+template<class Code>
+int parent_stays_as_it_was(Code code) {
+    if (!accounting_start() || !charge_bytes(obj_cgroup_of(tenant_root()), 4096, charge_kind::external)) return 2;
+    // Another thread of the parent is amid everything when it forks.
+    lock_line *held[] = {&region().drain_lock, &region().registry_lock, &region().direct_locks[0]};
+    std::atomic<bool> has_them{false}, done{false};
+    std::thread holder([&] {
+        for (lock_line *line : held) line->word = os_tid();
+        has_them = true;
+        while (!done) os_yield();
+        for (lock_line *line : held) line->word = 0;
+    });
+    while (!has_them) os_yield();
+    pid_t child = fork();
+    if (child == 0) {
+        code();
+        _exit(0);
+    }
+    int status = 0;
+    // Who waits for a lock has its signals blocked, but for this one.
+    for (int ms = 0; waitpid(child, &status, WNOHANG) == 0; ++ms) {
+        if (ms == 5000) kill(child, SIGKILL);
+        usleep(1000);
+    }
+    done = true;
+    holder.join();
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return 3;
+    if (record_at<process>(region().process).state != process_state::running) return 4;
+    return tenant_current(tenant_root()) == 4096 && verified::get(tenant_root(), "memory.max") == "max\n" ? 0 : 5;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(whatever_a_forked_child_calls_first_its_parents_books_stay) {
+    const auto ends_with = [](auto code) {
+        hierarchy h;
+        int status = h.run([&] { _exit(parent_stays_as_it_was(code)); });
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
+    };
+    BOOST_TEST(ends_with([] {
+                   if (allot_tenant_current(nullptr) != 0) _exit(1);
+               }) == 0);
+    BOOST_TEST(ends_with([] {
+                   if (allot_try_charge(nullptr, 8192) != 0 || allot_tenant_current(nullptr) != 8192) _exit(1);
+               }) == 0);
+    BOOST_TEST(ends_with([] {
+                   if (allot_tenant_set(nullptr, "memory.max", "1M") != 0) _exit(1);
+               }) == 0);
+    BOOST_TEST(ends_with([] { accounting_seccomp_seen(); }) == 0);
+    BOOST_TEST(ends_with([] { accounting_finish(); }) == 0);
 }

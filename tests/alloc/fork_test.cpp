@@ -84,6 +84,21 @@ BOOST_FIXTURE_TEST_CASE(a_child_starts_at_zero_however_it_was_made, with_objects
     }
 }
 
+// The C API knows no heap; it must not leave this thread's with contexts of the parent's.
+BOOST_FIXTURE_TEST_CASE(a_childs_first_call_may_be_one_of_the_tenants, with_objects) {
+    for (spawn by : all_spawns) {
+        child_end end = in_child(
+            [&] {
+                if (allot_try_charge(t, 4096) != 0 || allot_tenant_current(nullptr) != 4096) return 1;
+                allot_uncharge(t, 4096);
+                heap_free(inherited[0]);
+                return use_everything(t);
+            },
+            by);
+        BOOST_TEST(end.exited_with(0), "status " << end.status << " " << end.text);
+    }
+}
+
 BOOST_FIXTURE_TEST_CASE(frees_of_inherited_objects_do_nothing_and_charge_nothing, with_objects) {
     for (spawn by : all_spawns) {
         child_end end = in_child(

@@ -1,6 +1,9 @@
-#include "preload/fork_mark.hpp"
+#include "accounting/base/fork_mark.hpp"
+
+#include "accounting/base/os.hpp"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 namespace allot {
 

@@ -10,9 +10,13 @@
 // Cost: two loads. One page.
 #pragma once
 
-#include "preload/handler_safe_lock.hpp"
+#include <atomic>
+#include <cstdint>
 
 namespace allot {
+
+// Differs between the threads of a process, and is free to read.
+inline std::uintptr_t thread_identity() { return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer()); }
 
 enum class fork_answer { same_process, new_process, ask_later };
 
@@ -29,6 +33,12 @@ public:
     // The caller cannot repair now; whoever asks next is told again.
     void not_repaired() { mark_.load(std::memory_order_relaxed)->store(0, std::memory_order_release); }
     void repaired() { mark_.load(std::memory_order_relaxed)->store(valid, std::memory_order_release); }
+
+    // Without becoming the one who repairs: this process has been here and is no child of the one that was.
+    bool is_repaired() const {
+        std::atomic<std::uintptr_t> *mark = mark_.load(std::memory_order_acquire);
+        return mark && mark->load(std::memory_order_acquire) == valid;
+    }
 
 private:
     static constexpr std::uintptr_t valid = 1;
