@@ -178,6 +178,7 @@ struct remapping {
     bool fixed;
     bool keeps_old;
     taken_ranges moving;
+    taken_ranges tail; // what a shorter mapping loses; its addresses are anybody's as soon as the kernel has answered
     taken_ranges victim;
     mapping_payer owner;
     std::uint64_t due = 0;
@@ -185,6 +186,19 @@ struct remapping {
     range_state state = range_state::reserved;
 
     std::uint64_t growth() const { return to.bytes() > from.bytes() ? to.bytes() - from.bytes() : 0; }
+
+    // Anything else than `taken`: nothing was taken.
+    take_result take() {
+        if (to.bytes() < from.bytes()) {
+            const take_result result = books_take({from.start + to.bytes(), from.end}, tail);
+            if (result != take_result::taken) return result;
+            from.end = from.start + to.bytes();
+        }
+        take_result result = books_take(from, moving);
+        if (result == take_result::taken && fixed) result = books_take(to, victim);
+        if (result != take_result::taken) put_back();
+        return result;
+    }
 
     void decide() {
         range_map::for_each(moving.ranges, [&](const range_map::node &n) {
@@ -198,15 +212,14 @@ struct remapping {
 
     void give_up() {
         mapping_uncharge(owner, due);
-        books_put_back(moving);
-        books_put_back(victim);
+        put_back();
     }
 
     // The kernel has answered with the new address.
     void enter(std::uintptr_t start) {
         books_settle(victim);
+        books_settle(tail);
         to = {start, start + to.bytes()};
-        if (to.bytes() < from.bytes()) drop_tail();
         if (start != from.start) move();
         books_put_back(moving);
         const interval grown{to.start + from.bytes(), to.end};
@@ -219,12 +232,10 @@ private:
     static range_state kind_of(const mapped_range &range) {
         return range.state == range_state::reserved ? range_state::reserved : range_state::writable;
     }
-    void drop_tail() {
+    void put_back() const {
         books_put_back(moving);
-        taken_ranges tail;
-        if (books_take({from.start + to.bytes(), from.end}, tail) == take_result::taken) books_settle(tail);
-        moving = {};
-        (void)books_take({from.start, from.start + to.bytes()}, moving);
+        books_put_back(tail);
+        books_put_back(victim);
     }
     void move() {
         const auto distance = static_cast<std::intptr_t>(to.start - from.start);
@@ -255,13 +266,9 @@ void *mapped_mremap(void *old_address, std::size_t old_length, std::size_t new_l
         return pointer_result(call());
 
     signals_blocked quiet;
-    const take_result result = books_take(change.from, change.moving);
+    const take_result result = change.take();
     if (result == take_result::no_memory) return fail_pointer(ENOMEM);
     if (result == take_result::pass) return pointer_result(call());
-    if (change.fixed && books_take(change.to, change.victim) == take_result::no_memory) {
-        books_put_back(change.moving);
-        return fail_pointer(ENOMEM);
-    }
     change.decide();
     if (!mapping_charge(change.owner, change.due)) {
         change.due = 0;

@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
+#include <utility>
 #include <unistd.h>
 #include <vector>
 
@@ -38,6 +39,7 @@ std::int64_t limit[3];
 thread_local std::uint32_t active = tenant_a;
 std::atomic<std::int64_t> uncounted;
 std::atomic<bool> went_negative;
+void (*at_next_uncharge)(); // what another thread, or a handler, does at that moment
 
 } // namespace
 
@@ -56,6 +58,7 @@ bool charge_bytes(std::uint32_t owner, std::uint64_t bytes, charge_kind) {
     return false;
 }
 void uncharge_bytes(std::uint32_t owner, std::uint64_t bytes, charge_kind) {
+    if (auto *meanwhile = std::exchange(at_next_uncharge, nullptr)) meanwhile();
     if ((charged[owner] -= static_cast<std::int64_t>(bytes)) < 0) went_negative = true;
 }
 void obj_cgroup_grab(std::uint32_t owner, std::uint32_t n) { pinned[owner] += n; }
@@ -279,6 +282,39 @@ BOOST_AUTO_TEST_CASE(mremap_to_a_fixed_place_takes_the_place_of_what_was_there) 
     BOOST_TEST(pages_of(tenant_a) == 2);
     BOOST_TEST(pages_of(tenant_b) == 6);
     BOOST_TEST(mapped_munmap(q, 8 * page) == 0);
+}
+
+namespace {
+char *tail;
+}
+
+// The uncharge of what lay at the target is the first thing that happens after the kernel has answered.
+BOOST_AUTO_TEST_CASE(what_is_mapped_meanwhile_where_mremap_has_cut_off_keeps_its_charge) {
+    char *p = map(8);
+    char *q = map(8);
+    tail = p + 2 * page;
+    at_next_uncharge = [] {
+        active = tenant_b;
+        BOOST_TEST(same(map(6, read_write, anonymous | MAP_FIXED_NOREPLACE, tail), tail));
+        active = tenant_a;
+    };
+    BOOST_TEST(same(mapped_mremap(p, 8 * page, 2 * page, MREMAP_MAYMOVE | MREMAP_FIXED, q), q));
+    BOOST_TEST(pages_of(tenant_b) == 6);
+    BOOST_TEST(pages_of(tenant_a) == 8);
+    BOOST_TEST(mapped_munmap(tail, 6 * page) == 0);
+    BOOST_TEST(mapped_munmap(q, 8 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_shrinking_mremap_that_fails_changes_nothing) {
+    char *p = map(8);
+    errno = 0;
+    // Lengths must be equal for it.
+    BOOST_TEST(
+        same(mapped_mremap(p, 8 * page, 2 * page, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, nullptr), MAP_FAILED));
+    BOOST_TEST(errno == EINVAL);
+    BOOST_TEST(pages_of(tenant_a) == 8);
+    BOOST_TEST(mapped_munmap(p, 8 * page) == 0);
+    BOOST_TEST(pages_of(tenant_a) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(mremap_that_keeps_the_old_range_pays_for_both) {
