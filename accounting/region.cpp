@@ -14,6 +14,7 @@ namespace allot {
 constinit region_view the_region{.base = 0,
                                  .records = {},
                                  .mapped = {},
+                                 .intended = {},
                                  .window_shift = 0,
                                  .fd = private_region,
                                  .placed = region_view::placement::none,
@@ -137,10 +138,33 @@ bool region_create(int fd, region_view::placement first) {
 }
 
 void region_forget() {
-    for (std::uint32_t t = 0; t < nr_tables; ++t) the_region.mapped[t].store(0, std::memory_order_relaxed);
+    for (std::uint32_t t = 0; t < nr_tables; ++t) {
+        the_region.mapped[t].store(0, std::memory_order_relaxed);
+        the_region.intended[t] = 0;
+    }
     the_region.placed = region_view::placement::none;
     the_region.fd = private_region;
     the_region.growth_lock.store(0, std::memory_order_relaxed);
+}
+
+namespace {
+
+// What is mapped ends with a piece, the records in it perhaps before that.
+std::uint64_t bytes_of_pieces(std::uint64_t records, std::uint32_t record_size) {
+    return (records * record_size + piece_bytes - 1) / piece_bytes * piece_bytes;
+}
+
+} // namespace
+
+void region_child_start() {
+    the_region.growth_lock.store(0, std::memory_order_relaxed);
+    for (std::uint32_t t = 0; t < nr_tables; ++t) {
+        std::uint64_t end = bytes_of_pieces(the_region.mapped[t].load(std::memory_order_relaxed), record_bytes[t]);
+        // A reservation has something there in any case, and is mapped over.
+        if (the_region.intended[t] > end && the_region.placed == region_view::placement::far)
+            os_unmap(the_region.records[t] + end, the_region.intended[t] - end);
+        the_region.intended[t] = end;
+    }
 }
 
 bool region_reach(table in, std::uint32_t index) {
@@ -151,10 +175,15 @@ bool region_reach(table in, std::uint32_t index) {
     lock_scope growing(the_region.growth_lock, lock_rank::growth);
     std::uint32_t have = the_region.mapped[t].load(std::memory_order_relaxed);
     if (index < have) return true;
-    // What is mapped ends with a piece, the records in it perhaps before that.
-    std::uint64_t mapped_bytes = (std::uint64_t{have} * of.record_bytes + piece_bytes - 1) / piece_bytes * piece_bytes;
-    std::uint64_t needed = ((std::uint64_t{index} + 1) * of.record_bytes + piece_bytes - 1) / piece_bytes * piece_bytes;
-    if (!map_piece(of.offset + mapped_bytes, needed - mapped_bytes)) return false;
+    std::uint64_t mapped_bytes = bytes_of_pieces(have, of.record_bytes);
+    std::uint64_t needed = bytes_of_pieces(std::uint64_t{index} + 1, of.record_bytes);
+    the_region.intended[t] = needed;
+    std::atomic_signal_fence(
+        std::memory_order_seq_cst); // before the call; for the fork, the kernel's lock orders the two
+    if (!map_piece(of.offset + mapped_bytes, needed - mapped_bytes)) {
+        the_region.intended[t] = mapped_bytes;
+        return false;
+    }
     the_region.mapped[t].store(static_cast<std::uint32_t>(needed / of.record_bytes), std::memory_order_release);
     return true;
 }
@@ -165,6 +194,10 @@ std::uint32_t record_take_fresh(table in) {
     if (index >= the_region.mapped[static_cast<std::uint32_t>(in)].load(std::memory_order_acquire) &&
         !region_reach(in, index))
         return 0;
+    // In a forked child, remains of what its parent was creating when the tables were copied.
+    std::memset(reinterpret_cast<void *>(the_region.records[static_cast<std::uint32_t>(in)] +
+                                         std::uint64_t{index} * of.record_bytes),
+                0, of.record_bytes);
     of.count.store(index + 1, std::memory_order_release);
     return index;
 }
@@ -189,14 +222,22 @@ bool region_make_own(int fd) {
     the_region.fd = fd;
     std::uintptr_t aside = os_map(piece_bytes);
     if (aside == 0) return false;
-    bool own = make_own_piece(0, piece_bytes, aside);
+    bool own = true;
     for (std::uint32_t t = 0; t < nr_tables && own; ++t) {
-        const table_header &of = region().tables[t];
-        std::uint64_t mapped = std::uint64_t{the_region.mapped[t].load(std::memory_order_relaxed)} * of.record_bytes;
+        std::uint64_t start = the_region.records[t] - the_region.base;
+        std::uint64_t mapped = std::uint64_t{the_region.mapped[t].load(std::memory_order_relaxed)} * record_bytes[t];
         for (std::uint64_t at = 0; at < mapped && own; at += piece_bytes)
-            own = make_own_piece(of.offset + at, piece_bytes, aside);
+            own = make_own_piece(start + at, piece_bytes, aside);
     }
+    // The header last: the parent's threads go on, and what a count covers shall have been there when it was copied.
+    own = own && make_own_piece(0, piece_bytes, aside);
     os_unmap(aside, piece_bytes);
+    // What the parent has added in pieces that this process had not mapped was not copied.
+    for (std::uint32_t t = 0; t < nr_tables && own; ++t) {
+        std::atomic<std::uint32_t> &count = region().tables[t].count;
+        std::uint32_t mapped = the_region.mapped[t].load(std::memory_order_relaxed);
+        if (count.load(std::memory_order_relaxed) > mapped) count.store(mapped, std::memory_order_relaxed);
+    }
     return own;
 }
 

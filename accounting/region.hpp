@@ -100,6 +100,9 @@ struct region_view {
     // Records of each table that may be touched: the pieces behind them are mapped. release by whoever maps, acquire by
     // readers, who touch what was mapped.
     std::atomic<std::uint32_t> mapped[nr_tables];
+    // Where each table's mapping ends once a growth that has begun is done, in bytes from the table's start. Written under
+    // growth_lock before the system call; read by a forked child, which may have inherited pieces that `mapped` lacks.
+    std::uint64_t intended[nr_tables];
     std::uint32_t window_shift;
     int fd; // -1: private memory
     enum class placement : std::uint32_t { none, far, reserved } placed;
@@ -117,6 +120,9 @@ inline constexpr int private_region = -1;
 
 // In the only thread of the child of a fork, whose parent was amid region_create.
 void region_forget();
+
+// The same, with a region: a growth that another thread of the parent had begun is undone.
+void region_child_start();
 
 // In the only thread of the child of a fork, with a region of the parent's: makes it private, contents copied. Needed
 // where the parent's is a file; see processes.cpp. `fd` as above.

@@ -94,3 +94,22 @@ BOOST_AUTO_TEST_CASE(where_no_far_address_can_be_had_the_window_is_reserved_and_
     });
     BOOST_TEST((d.signal == 0 && d.status == 0));
 }
+
+// Another thread of the parent has mapped a piece and not said so yet.
+BOOST_AUTO_TEST_CASE(a_growth_that_a_fork_caught_half_done_is_undone_in_the_child) {
+    death d = death_of([] {
+        the_region.placed = region_view::placement::none;
+        for (auto &mapped : the_region.mapped) mapped = 0;
+        if (!region_create(private_region)) _exit(2);
+        if (the_region.placed == region_view::placement::reserved) _exit(0); // there it is mapped over
+        constexpr auto t = static_cast<std::uint32_t>(table::tenants);
+        std::uint32_t before = the_region.mapped[t];
+        if (!region_reach(table::tenants, before)) _exit(3);
+        the_region.mapped[t] = before;
+        if (region_reach(table::tenants, before)) _exit(4); // something is there
+        the_region.intended[t] = 2 * std::uint64_t{before} * sizeof(tenant);
+        region_child_start();
+        _exit(region_reach(table::tenants, before) && record_of<tenant>(before) != nullptr ? 0 : 1);
+    });
+    BOOST_TEST((d.signal == 0 && d.status == 0));
+}
