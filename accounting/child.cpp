@@ -1,5 +1,6 @@
 #include "accounting/child.hpp"
 
+#include "accounting/accounting.hpp"
 #include "accounting/base/mutex.hpp"
 #include "accounting/base/os.hpp"
 #include "accounting/base/report.hpp"
@@ -16,7 +17,6 @@ namespace {
 
 void free_locks() {
     region_header &h = region();
-    the_region.growth_lock.store(0, std::memory_order_relaxed);
     h.drain_lock.word.store(0, std::memory_order_relaxed);
     h.registry_lock.word.store(0, std::memory_order_relaxed);
     for (lock_line &line : h.direct_locks) line.word.store(0, std::memory_order_relaxed);
@@ -49,40 +49,99 @@ bool is_living(const tenant *t) {
     return t != nullptr && t->state.load(std::memory_order_relaxed) == tenant_state::living;
 }
 
+bool is_copied(std::uint32_t tenant_index) { return tenant_index != 0 && tenant_index < record_count<tenant>(); }
+
+// All the way up living tenants, each one level below the next: the parent may have reused records between the moments at
+// which two of them were copied, and the pieces need not fit.
+bool reaches_root(std::uint32_t index) {
+    while (index != root_index) {
+        if (!is_copied(index)) return false;
+        const tenant &t = record_at<tenant>(index);
+        const std::uint32_t up = t.counter.parent;
+        if (!is_living(&t) || t.name[0] == '\0' || !is_copied(up)) return false;
+        if (t.counter.depth != record_at<tenant>(up).counter.depth + 1) return false;
+        index = up;
+    }
+    return true;
+}
+
+// A creation that had not got to its end never happened.
+void forget_tenant(tenant &t) {
+    t.generation.fetch_add(1, std::memory_order_relaxed);
+    t.state.store(tenant_state::unused, std::memory_order_relaxed);
+    record_put<tenant>(t.index);
+}
+
 void rebuild_tenants() {
-    for (std::uint32_t index = 1; index < record_count<tenant>(); ++index) empty(record_at<tenant>(index));
     for (std::uint32_t index = 1; index < record_count<tenant>(); ++index) {
         tenant &t = record_at<tenant>(index);
-        if (index == root_index) continue;
-        // A creation that had not got to its end never happened.
-        if (is_living(&t) && is_living(parent_of(t)))
+        empty(t);
+        t.index = index;
+        t.name[tenant_name_bytes - 1] = '\0';
+    }
+    for (std::uint32_t index = root_index + 1; index < record_count<tenant>(); ++index) {
+        tenant &t = record_at<tenant>(index);
+        if (reaches_root(index))
             link_to_parent(t, *parent_of(t));
+        else if (is_living(&t))
+            forget_tenant(t);
         else
             record_put<tenant>(index);
     }
 }
 
-// References stay, for slabs that the child inherits name handles still; those of contexts go with the contexts.
-void rebuild_handles() {
-    for (std::uint32_t index = 1; index < record_count<context_record>(); ++index) {
-        context_record &c = record_at<context_record>(index);
-        if ((c.hot.flags & context_in_use) != 0)
-            if (obj_cgroup *o = record_of<obj_cgroup>(c.hot.obj_cgroup))
-                o->references.fetch_sub(1, std::memory_order_relaxed);
-        std::memset(static_cast<void *>(&c), 0, sizeof c);
-        c.hot.index = index;
-        record_put<context_record>(index);
-    }
-    for (std::uint32_t index = 1; index < record_count<obj_cgroup>(); ++index) {
+// So many references stand for whatever the child inherited that names a handle: nobody can count it, since the parent
+// grabbed and put while the tables were copied, and it need not be counted, since what is inherited is not charged here.
+constexpr std::uint32_t inherited_references = std::uint32_t{1} << 30;
+
+// Handles that were in use, or may have been, are never used for something else.
+void keep_handles(std::uint32_t count) {
+    for (std::uint32_t index = 1; index < count; ++index) {
         obj_cgroup &o = record_at<obj_cgroup>(index);
         o.deferred_large.store(0, std::memory_order_relaxed);
         o.deferred_external.store(0, std::memory_order_relaxed);
-        tenant *t = record_of<tenant>(o.tenant.load(std::memory_order_relaxed));
-        if (o.references.load(std::memory_order_relaxed) == 0)
-            record_put<obj_cgroup>(index);
-        else
-            obj_cgroup_link(o, is_living(t) ? *t : root_tenant());
+        o.references.store(inherited_references, std::memory_order_relaxed);
     }
+}
+
+// Each living tenant names its own handle, with its own reference; one that another tenant names too was copied torn.
+void give_own_handles(std::uint32_t count) {
+    for (std::uint32_t index = 1; index < record_count<tenant>(); ++index) {
+        tenant &t = record_at<tenant>(index);
+        if (!is_living(&t)) continue;
+        std::uint32_t named = t.obj_cgroup.load(std::memory_order_relaxed);
+        if (named != 0 && named < count) {
+            obj_cgroup &o = record_at<obj_cgroup>(named);
+            if (o.references.load(std::memory_order_relaxed) == inherited_references) {
+                o.references.store(inherited_references + 1, std::memory_order_relaxed);
+                o.tenant.store(index, std::memory_order_relaxed);
+                continue;
+            }
+        }
+        std::uint32_t fresh = obj_cgroup_new(t);
+        if (fresh == 0) { // no memory: its charges are the root's
+            fresh = root_tenant().obj_cgroup.load(std::memory_order_relaxed);
+            obj_cgroup_grab(fresh);
+        }
+        t.obj_cgroup.store(fresh, std::memory_order_relaxed);
+    }
+}
+
+void rebuild_handles() {
+    const std::uint32_t count = record_count<obj_cgroup>();
+    keep_handles(count);
+    give_own_handles(count);
+    for (std::uint32_t index = 1; index < count; ++index) {
+        obj_cgroup &o = record_at<obj_cgroup>(index);
+        std::uint32_t of = o.tenant.load(std::memory_order_relaxed);
+        bool lives = is_copied(of) && is_living(&record_at<tenant>(of));
+        obj_cgroup_link(o, lives ? record_at<tenant>(of) : root_tenant());
+    }
+}
+
+// They were of the parent's threads.
+void forget_contexts(region_header &h) {
+    h.tables[static_cast<std::uint32_t>(table::contexts)].count.store(1, std::memory_order_relaxed);
 }
 
 void make_region_own(const options &o) {
@@ -109,11 +168,13 @@ void make_region_own(const options &o) {
 } // namespace
 
 void child_start(const options &o) {
+    region_child_start();
     make_region_own(o);
     region_header &h = region();
     h.ready.store(0, std::memory_order_relaxed);
     free_locks();
     forget_lists(h);
+    forget_contexts(h);
     rebuild_tenants();
     rebuild_handles();
     h.anomalies.store(0, std::memory_order_relaxed);

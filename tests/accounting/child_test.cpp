@@ -3,6 +3,7 @@
 
 #include "accounting/child.hpp"
 
+#include "accounting/obj_cgroup.hpp"
 #include "accounting/region_reader.hpp"
 #include "tests/support/dying.hpp"
 #include "tests/support/hierarchy.hpp"
@@ -104,4 +105,81 @@ BOOST_FIXTURE_TEST_CASE(a_fork_amid_other_threads_operations_leaves_the_child_so
     }
     done = true;
     for (std::thread &t : threads) t.join();
+}
+
+namespace {
+
+bool limit_of_a_mebibyte_holds(allot_tenant *t) {
+    context *c = context_open(obj_cgroup_of(t));
+    if (c == nullptr) return false;
+    int fits = 0;
+    while (fits <= 16 && charge(c, 65536)) ++fits;
+    return fits == 16;
+}
+
+} // namespace
+
+// What a copy of tables that the parent goes on changing may look like.
+BOOST_FIXTURE_TEST_CASE(limits_hold_in_a_child_whose_tables_were_copied_torn, verified) {
+    allot_tenant *a = make("/case/a", "1M");
+    allot_tenant *b = make("/case/b", "1M");
+    allot_tenant *c = make("/case/c", "1M");
+    allot_tenant *below = make("/case/c/below", "1M");
+    death d = death_of([&] {
+        record_at<obj_cgroup>(obj_cgroup_of(a)).references = 0;     // grabs and puts out of step
+        tenant_from(b)->obj_cgroup = obj_cgroup_of(a);              // a handle used anew
+        tenant_from(c)->counter.parent = tenant_from(below)->index; // a circle
+        accounting_child_start();
+        int error = 0;
+        bool right = limit_of_a_mebibyte_holds(a) && limit_of_a_mebibyte_holds(b);
+        right =
+            right && tenant_open("/case/c", error) == nullptr && obj_cgroup_of(below) == obj_cgroup_of(tenant_root());
+        allot_tenant *again = tenant_create_path("/case/c/below");
+        right =
+            right && again != nullptr && tenant_set(again, "memory.max", "1M") == 0 && limit_of_a_mebibyte_holds(again);
+        right = right && tenant_destroy(a) == 0 && tenant_destroy(b) == 0;
+        _exit(right && verify().differences == 0 ? 0 : 1);
+    });
+    BOOST_TEST((d.signal == 0 && d.status == 0), d.message);
+    d = death_of([&] {
+        tenant_from(below)->counter.parent = record_count<tenant>(); // created while the tables were copied
+        accounting_child_start();
+        _exit(tenant_from(below) == nullptr && tenant_from(c) != nullptr && verify().differences == 0 ? 0 : 1);
+    });
+    BOOST_TEST((d.signal == 0 && d.status == 0), d.message);
+}
+
+BOOST_AUTO_TEST_CASE(limits_hold_in_a_child_that_copies_a_file_in_which_others_work) {
+    hierarchy h;
+    int status = h.run([] {
+        if (!accounting_start()) _exit(2);
+        std::vector<allot_tenant *> tenants;
+        for (int i = 0; i < 500; ++i) {
+            tenants.push_back(tenant_create_path(("/t" + std::to_string(i)).c_str()));
+            (void)tenant_set(tenants.back(), "memory.max", "1M");
+        }
+        std::atomic<bool> done{false};
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 2; ++t)
+            threads.emplace_back([&] {
+                while (!done) {
+                    std::vector<context *> open;
+                    for (allot_tenant *one : tenants) open.push_back(context_open(obj_cgroup_of(one)));
+                    for (context *c : open) context_close(c);
+                }
+            });
+        int wrong = 0;
+        for (int i = 0; i < 40; ++i) {
+            death d = death_of([&] {
+                accounting_child_start();
+                for (allot_tenant *one : tenants)
+                    if (!limit_of_a_mebibyte_holds(one)) _exit(1);
+            });
+            wrong += d.signal != 0 || d.status != 0;
+        }
+        done = true;
+        for (std::thread &t : threads) t.join();
+        _exit(wrong == 0 ? 0 : 1);
+    });
+    BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 0));
 }
