@@ -21,8 +21,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
-#include <utility>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 using namespace allot;
@@ -309,8 +309,7 @@ BOOST_AUTO_TEST_CASE(a_shrinking_mremap_that_fails_changes_nothing) {
     char *p = map(8);
     errno = 0;
     // Lengths must be equal for it.
-    BOOST_TEST(
-        same(mapped_mremap(p, 8 * page, 2 * page, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, nullptr), MAP_FAILED));
+    BOOST_TEST(same(mapped_mremap(p, 8 * page, 2 * page, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, nullptr), MAP_FAILED));
     BOOST_TEST(errno == EINVAL);
     BOOST_TEST(pages_of(tenant_a) == 8);
     BOOST_TEST(mapped_munmap(p, 8 * page) == 0);
