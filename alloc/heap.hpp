@@ -72,6 +72,7 @@ struct home {
     heap *own; // of the process's tenant
     static constexpr unsigned nr_by_owner = 256;
     heap *by_owner[nr_by_owner]; // the heap last found for owners with this remainder
+    allot_tenant *tenant_before; // active when the outermost unaccounted scope of the thread began
     free_chain outgoing;
     std::uint64_t next_key; // state of the generator of slab keys
     bin_word shared_bin[nr_classes];
@@ -87,7 +88,6 @@ struct thread_state {
     // Handles, since a handle knows when its tenant is gone. nullptr: the process's tenant; and it is not kept that a
     // thread chose that one.
     allot_tenant *active_tenant; // chosen; for when there is no home to open a heap in, or another one
-    allot_tenant *tenant_before; // active when the outermost unaccounted scope began
     std::uint16_t unaccounted;   // scopes entered
     std::uint8_t farewells;      // how often the thread's destructor ran
 };

@@ -171,8 +171,8 @@ allot_tenant *heap_set_active(allot_tenant *tenant) {
     if (h == nullptr) return nullptr;
     if (tenant == nullptr) tenant = hooks::root_tenant();
     if (thread_here.unaccounted != 0) { // takes effect when the outermost scope ends
-        allot_tenant *before = thread_here.tenant_before;
-        thread_here.tenant_before = tenant;
+        allot_tenant *before = h->tenant_before;
+        h->tenant_before = tenant;
         return before;
     }
     allot_tenant *before = active_now();
@@ -182,14 +182,15 @@ allot_tenant *heap_set_active(allot_tenant *tenant) {
 }
 
 allot_tenant *heap_active() {
-    if (home_here() == nullptr) return nullptr;
-    return thread_here.unaccounted != 0 ? thread_here.tenant_before : active_now();
+    home *h = home_here();
+    if (h == nullptr) return nullptr;
+    return thread_here.unaccounted != 0 ? h->tenant_before : active_now();
 }
 
 void heap_unaccounted_begin() {
     home *h = home_here();
     if (h == nullptr || thread_here.unaccounted++ != 0) return;
-    thread_here.tenant_before = active_now();
+    h->tenant_before = active_now();
     thread_here.active_tenant = hooks::root_tenant();
     set_active(h, thread_here.active_tenant);
 }
@@ -197,7 +198,7 @@ void heap_unaccounted_begin() {
 void heap_unaccounted_end() {
     home *h = home_here();
     if (h == nullptr || thread_here.unaccounted == 0 || --thread_here.unaccounted != 0) return;
-    thread_here.active_tenant = thread_here.tenant_before;
+    thread_here.active_tenant = h->tenant_before;
     set_active(h, thread_here.active_tenant);
 }
 
