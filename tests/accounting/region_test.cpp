@@ -6,6 +6,7 @@
 #include "accounting/context_table.hpp"
 #include "accounting/obj_cgroup.hpp"
 #include "tests/support/dying.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/verified.hpp"
 
 #include <sys/resource.h>
@@ -80,7 +81,8 @@ BOOST_AUTO_TEST_CASE(little_is_mapped_and_nothing_is_reserved) {
     BOOST_TEST((d.signal == 0 && d.status == 0));
 }
 
-BOOST_AUTO_TEST_CASE(where_no_far_address_can_be_had_the_window_is_reserved_and_smaller) {
+BOOST_AUTO_TEST_CASE(where_no_far_address_can_be_had_the_window_is_reserved_and_smaller,
+                     *boost::unit_test::precondition(address_space_can_be_limited)) {
     death d = death_of([] {
         the_region.placed = region_view::placement::none;
         for (auto &mapped : the_region.mapped) mapped = 0;

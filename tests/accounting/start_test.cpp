@@ -6,6 +6,7 @@
 #include "accounting/region_reader.hpp"
 #include "tests/support/dying.hpp"
 #include "tests/support/hierarchy.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/verified.hpp"
 
 #include <sys/resource.h>
@@ -102,8 +103,8 @@ BOOST_AUTO_TEST_CASE(an_excluded_program_is_not_counted) {
     BOOST_TEST((d.signal == 0 && d.status == 0), d.message);
 }
 
-BOOST_AUTO_TEST_CASE(an_address_space_of_64_MiB_suffices) {
-    if (the_region.placed == region_view::placement::reserved) return; // a sanitizer needs more itself
+BOOST_AUTO_TEST_CASE(an_address_space_of_64_MiB_suffices,
+                     *boost::unit_test::precondition(address_space_can_be_limited)) {
     death d = death_of([] {
         rlimit small{64u << 20, 64u << 20};
         setrlimit(RLIMIT_AS, &small);
