@@ -11,7 +11,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import cases  # noqa: E402
 
 LIBRARY, ENDS, ALLOT = (str(pathlib.Path(argument).resolve()) for argument in sys.argv[1:4])
 CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("ALLOT_", "LD_", "MALLOC_"))}
@@ -252,19 +254,4 @@ def test_a_program_with_more_rights_than_its_user_obeys_nobodys_environment():
             assert (result.returncode, result.stderr) == (7, ""), result
 
 
-def main():
-    failed = 0
-    for name, test in sorted(globals().items()):
-        if not name.startswith("test_"):
-            continue
-        start = time.monotonic()
-        try:
-            test()
-            print(f"ok   {name} ({time.monotonic() - start:.1f} s)")
-        except Exception as error:  # each case counts by itself
-            failed += 1
-            print(f"FAIL {name}: {type(error).__name__}: {error}")
-    sys.exit(1 if failed else 0)
-
-
-main()
+cases.run_all(globals())

@@ -1,6 +1,7 @@
 #define BOOST_TEST_MODULE preload_library
 #include <boost/test/unit_test.hpp>
 
+#include "tests/support/scratch.hpp"
 #include "tools/errors.hpp"
 #include "tools/preload_library.hpp"
 
@@ -14,13 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct scratch {
-    fs::path folder;
-    scratch() {
-        std::string name = fs::temp_directory_path() / "allot-preload-XXXXXX";
-        folder = mkdtemp(name.data());
-    }
-    ~scratch() { fs::remove_all(folder); }
+struct scratch : scratch_folder {
     std::string make(const std::string &name) const {
         fs::create_directories((folder / name).parent_path());
         std::ofstream(folder / name) << "x";

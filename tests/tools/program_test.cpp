@@ -2,6 +2,7 @@
 #define BOOST_TEST_MODULE program
 #include <boost/test/unit_test.hpp>
 
+#include "tests/support/scratch.hpp"
 #include "tools/program.hpp"
 
 #include <cstdlib>
@@ -16,14 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct scratch {
-    fs::path folder;
-    scratch() {
-        std::string name = fs::temp_directory_path() / "allot-program-XXXXXX";
-        folder = mkdtemp(name.data());
-    }
-    ~scratch() { fs::remove_all(folder); }
-
+struct scratch : scratch_folder {
     std::string file(const std::string &name, const std::string &text) const {
         std::ofstream(folder / name) << text;
         chmod((folder / name).c_str(), 0755);

@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import cases  # noqa: E402
 
 ALLOT, LIBRARY = sys.argv[1], str(pathlib.Path(sys.argv[2]).resolve())
 ENVIRONMENT = {**{k: v for k, v in os.environ.items() if not k.startswith("ALLOT_")}, "ALLOT_PRELOAD_LIBRARY": LIBRARY}
@@ -146,19 +148,4 @@ def test_nothing_is_left_behind_and_a_name_in_use_is_refused():
         assert list(pathlib.Path(folder, "dir").iterdir()) == []
 
 
-def main():
-    failed = 0
-    for name, test in sorted(globals().items()):
-        if not name.startswith("test_"):
-            continue
-        start = time.monotonic()
-        try:
-            test()
-            print(f"ok   {name} ({time.monotonic() - start:.1f} s)")
-        except Exception as error:  # each case counts by itself
-            failed += 1
-            print(f"FAIL {name}: {type(error).__name__}: {error}")
-    sys.exit(1 if failed else 0)
-
-
-main()
+cases.run_all(globals())
