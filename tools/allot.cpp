@@ -15,11 +15,9 @@ namespace allot {
 namespace {
 
 constexpr command commands[] = {
-    {"run", "allot run [OPTION]... -- COMMAND [ARG]...", "runs a program, and all it starts, under limits",
-     run_command},
-    {"doctor", "allot doctor [COMMAND]", "says whether a program can be limited, and if not, why", doctor_command},
-    {"describe", "allot describe [--markdown|--json] [TABLE]...", "the tables of options, statistics and events",
-     describe_command},
+    {"run", run_synopsis, "runs a program, and all it starts, under limits", run_command},
+    {"doctor", doctor_synopsis, "says whether a program can be limited, and if not, why", doctor_command},
+    {"describe", describe_synopsis, "the tables of options, statistics and events", describe_command},
 };
 
 std::string names_of_commands() {

@@ -8,8 +8,28 @@
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 
 namespace allot {
+
+namespace {
+
+class formatter_with_synopsis : public CLI::Formatter {
+public:
+    explicit formatter_with_synopsis(const char *synopsis) : synopsis_(synopsis) {}
+    std::string make_usage(const CLI::App *, std::string) const override {
+        return fmt::format("Usage: {}\n", synopsis_);
+    }
+
+private:
+    const char *synopsis_;
+};
+
+} // namespace
+
+void set_synopsis(CLI::App &app, const char *synopsis) {
+    app.formatter(std::make_shared<formatter_with_synopsis>(synopsis));
+}
 
 bool parse_arguments(CLI::App &app, const std::vector<std::string> &arguments) {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend()); // as the library wants them

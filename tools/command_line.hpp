@@ -22,6 +22,9 @@ struct command {
     int (*perform)(std::vector<std::string> arguments);
 };
 
+// What --help says after "Usage: ".
+void set_synopsis(CLI::App &app, const char *synopsis);
+
 // Reads `arguments` into what was declared on `app`. Help is printed and true returned: there is nothing left to do.
 // What the declarations did not take is in app.remaining().
 [[nodiscard]] bool parse_arguments(CLI::App &app, const std::vector<std::string> &arguments);

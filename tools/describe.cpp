@@ -111,6 +111,7 @@ std::string describe(description_format format, const std::vector<std::string> &
 
 int describe_command(std::vector<std::string> arguments) {
     CLI::App app("Prints the tables of options, statistics and events.", "allot describe");
+    set_synopsis(app, describe_synopsis);
     bool markdown = false;
     bool json = false;
     std::vector<std::string> tables;

@@ -10,6 +10,8 @@
 
 namespace allot {
 
+inline constexpr char describe_synopsis[] = "allot describe [--markdown|--json] [TABLE]...";
+
 enum class description_format { text, markdown, json };
 
 // Names of tables: options, statistics, events. `tables` empty: all of them.

@@ -73,6 +73,7 @@ int doctor_command(std::vector<std::string> arguments) {
         "Says whether COMMAND can be limited, and if not, why. Without COMMAND: whether this machine can limit "
         "programs. Exit status 0: yes, 1: no.",
         "allot doctor");
+    set_synopsis(app, doctor_synopsis);
     std::vector<std::string> command;
     app.add_option("COMMAND", command, "The program, with or without arguments, as `allot run` would be given it");
     app.prefix_command();

@@ -10,6 +10,8 @@
 
 namespace allot {
 
+inline constexpr char doctor_synopsis[] = "allot doctor [COMMAND [ARG]...]";
+
 // What is printed about a program, several lines.
 [[nodiscard]] std::string verdict_text(const std::string &command, const program_verdict &);
 

@@ -22,13 +22,14 @@ namespace fs = std::filesystem;
 
 std::string default_dir() { return fmt::format("/dev/shm/allot-{}", geteuid()); }
 
-void prepare_dir(const std::string &dir) {
-    if (mkdir(dir.c_str(), 0700) != 0 && errno != EEXIST)
-        throw failure(fmt::format("{}: cannot be made: {}", dir, strerror(errno)));
+folder_was prepare_dir(const std::string &dir) {
+    const bool was_made = mkdir(dir.c_str(), 0700) == 0;
+    if (!was_made && errno != EEXIST) throw failure(fmt::format("{}: cannot be made: {}", dir, strerror(errno)));
     struct stat st;
     if (lstat(dir.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) throw failure(fmt::format("{}: is not a folder", dir));
     if (st.st_uid != geteuid()) throw failure(fmt::format("{}: belongs to another user", dir));
     if ((st.st_mode & 077) != 0) throw failure(fmt::format("{}: is open to other users; expected mode 0700", dir));
+    return was_made ? folder_was::missing : folder_was::there;
 }
 
 bool is_hierarchy_name(const std::string &name) {
@@ -75,7 +76,7 @@ void sweep(const std::string &dir) {
 } // namespace
 
 hierarchy_folder::hierarchy_folder(const std::string &dir, const std::string &name) : dir_(dir) {
-    prepare_dir(dir_);
+    dir_was_ = prepare_dir(dir_);
     sweep(dir_);
     if (!name.empty()) {
         if (!take(name)) throw failure(fmt::format("hierarchy {}: is in use by another allot run", name));
@@ -90,8 +91,12 @@ hierarchy_folder::hierarchy_folder(const std::string &dir, const std::string &na
 // False: somebody who lives uses it.
 bool hierarchy_folder::take(const std::string &name) {
     const std::string folder = dir_ + "/" + name;
-    if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-        throw failure(fmt::format("{}: cannot be made: {}", folder, strerror(errno)));
+    int error = mkdir(folder.c_str(), 0700) == 0 ? 0 : errno;
+    if (error == ENOENT) { // the run that had made the folder has ended and taken it away
+        dir_was_ = prepare_dir(dir_);
+        error = mkdir(folder.c_str(), 0700) == 0 ? 0 : errno;
+    }
+    if (error != 0 && error != EEXIST) throw failure(fmt::format("{}: cannot be made: {}", folder, strerror(error)));
     const int fd = locked_folder(folder);
     if (fd < 0) return false;
     lock_ = fd;
@@ -103,6 +108,7 @@ bool hierarchy_folder::take(const std::string &name) {
 hierarchy_folder::~hierarchy_folder() {
     std::error_code ignored;
     fs::remove_all(path(), ignored);
+    if (dir_was_ == folder_was::missing) rmdir(dir_.c_str()); // fails while others use it
     close(lock_);
 }
 

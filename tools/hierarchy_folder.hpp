@@ -18,8 +18,10 @@ namespace allot {
 // /dev/shm/allot-UID
 [[nodiscard]] std::string default_dir();
 
+enum class folder_was { there, missing };
+
 // Makes DIR if it is missing. Throws `failure` when it is not a folder of this user alone.
-void prepare_dir(const std::string &dir);
+folder_was prepare_dir(const std::string &dir);
 
 // True: a name for a folder in DIR: not empty, no slash, not "." or "..", at most 63 bytes.
 [[nodiscard]] bool is_hierarchy_name(const std::string &name);
@@ -43,6 +45,7 @@ private:
 
     std::string dir_;
     std::string name_;
+    folder_was dir_was_; // one that was missing goes when the last run in it ends
     int lock_ = -1;
 };
 

@@ -9,6 +9,8 @@
 
 namespace allot {
 
+inline constexpr char run_synopsis[] = "allot run [OPTION]... -- COMMAND [ARG]...";
+
 struct run_settings {
     std::vector<std::string> command;
     // Variables for the library: name without ALLOT_, value. In the order in which they were given.

@@ -118,6 +118,9 @@ bool read_run_arguments(const std::vector<std::string> &arguments, run_settings 
         "127 if COMMAND cannot be run or is not found, 128+N if signal N ended it.\n"
         "SIZE is bytes, or K, M, G, T, P, E (powers of 1024), fractions and sums (1G500M), N%, or max.",
         "allot run");
+    set_synopsis(app, run_synopsis);
+    // As with most commands, the last one given counts: a script can put its own before what its user adds.
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     given g;
     declare(app, g, s);
     app.prefix_command(); // from its first word on, everything is the command's

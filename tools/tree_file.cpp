@@ -9,12 +9,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <utility>
 #include <vector>
 
 namespace allot {
 namespace {
+
+constexpr std::size_t tree_file_bytes_max = 1 << 20; // so that a device, or the wrong file, is not read for ever
 
 struct place {
     std::string file;
@@ -31,7 +31,11 @@ std::string value_text(const toml::node &node, const std::string &key, const pla
     where.refuse(node.source(), fmt::format("{}: expected a string or an integer", key));
 }
 
-using settings = std::vector<std::pair<std::string, std::string>>;
+struct setting {
+    std::string name, value;
+    toml::source_region at;
+};
+using settings = std::vector<setting>;
 
 // Dotted keys make tables in tables: memory.max = 1 and "memory.max" = 1 are the same setting.
 void collect(const toml::table &table, const std::string &prefix, const place &where, settings &out) {
@@ -40,7 +44,7 @@ void collect(const toml::table &table, const std::string &prefix, const place &w
         if (const auto *inner = node.as_table())
             collect(*inner, name + ".", where, out);
         else
-            out.emplace_back(name, value_text(node, name, where));
+            out.push_back({name, value_text(node, name, where), node.source()});
     }
 }
 
@@ -56,14 +60,14 @@ std::string item_of(const std::string &path, const toml::node &node, const place
     std::string item = path;
     if (const char *why = tree_item_error(item.data(), item.size()))
         where.refuse(node.source(), fmt::format("{}: {}", path, why));
-    for (const auto &[name, value] : found) {
+    for (const auto &[name, value, at] : found) {
         // Sums may be written with spaces, which separate settings in the flat text.
         std::string packed = value;
         std::erase_if(packed, [](char c) { return c == ' ' || c == '\t' || c == '\n'; });
         const std::string one = fmt::format("{} {}={}", path, name, packed);
         const char *why =
             packed.find(';') != std::string::npos ? "a value has no ;" : tree_item_error(one.data(), one.size());
-        if (why != nullptr) where.refuse(node.source(), fmt::format("{}: {} = {}: {}", path, name, value, why));
+        if (why != nullptr) where.refuse(at, fmt::format("{}: {} = {}: {}", path, name, value, why));
         item += fmt::format(" {}={}", name, packed);
     }
     return item;
@@ -91,7 +95,13 @@ std::string read_tree_file(const std::string &file_name) {
     std::ifstream in(file_name); // also of a pipe, as in --tree <(COMMAND)
     if (!in || std::filesystem::is_directory(file_name, ignored))
         throw usage_error(fmt::format("--tree: {}: cannot be read; expected a TOML file", file_name));
-    return tree_option_of({std::istreambuf_iterator<char>(in), {}}, file_name);
+    std::string text(tree_file_bytes_max + 1, '\0');
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(in.gcount()));
+    if (text.size() > tree_file_bytes_max)
+        throw usage_error(
+            fmt::format("--tree: {}: has more than {} bytes; expected a TOML file", file_name, tree_file_bytes_max));
+    return tree_option_of(text, file_name);
 }
 
 } // namespace allot

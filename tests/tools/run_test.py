@@ -148,4 +148,24 @@ def test_nothing_is_left_behind_and_a_name_in_use_is_refused():
         assert list(pathlib.Path(folder, "dir").iterdir()) == []
 
 
+def test_a_folder_that_was_missing_goes_with_the_last_run():
+    with tempfile.TemporaryDirectory() as folder:
+        books = pathlib.Path(folder, "books")
+        inner = [ALLOT, "run", "--dir", str(books), "--", "true"]
+        assert run("--dir", str(books), "--", *inner).returncode == 0
+        assert not books.exists()
+        books.mkdir(mode=0o700)
+        assert run("--dir", str(books), "--", "true").returncode == 0
+        assert list(books.iterdir()) == []
+
+
+def test_of_an_option_given_twice_the_last_counts():
+    result, report = report_of("--max", "5M", "--max", "64M", "--", "true")
+    assert result.returncode == 0 and report["tenants"][0]["max"] == 64 << 20, report
+
+
+def test_help_names_the_command():
+    assert "Usage: allot run [OPTION]... -- COMMAND [ARG]...\n" in run("--help").stdout
+
+
 cases.run_all(globals())
