@@ -145,7 +145,7 @@ def test_nothing_is_left_behind_and_a_name_in_use_is_refused():
             second = run(*arguments, "--", "true")
             assert second.returncode == 125 and "is in use" in second.stderr, second
             process.communicate("\n", timeout=30)
-        assert list(pathlib.Path(folder, "dir").iterdir()) == []
+        assert list(pathlib.Path(folder).iterdir()) == []
 
 
 def test_a_folder_that_was_missing_goes_with_the_last_run():
