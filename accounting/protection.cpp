@@ -1,0 +1,57 @@
+#include "accounting/protection.hpp"
+
+#include "accounting/base/ratio.hpp"
+#include "accounting/tenant.hpp"
+
+namespace allot {
+
+namespace {
+
+// One of the two settings: `usage` of the level and its parent, what it asks for, what the parent has, what the siblings,
+// itself included, use of what they ask for.
+std::uint64_t effective(std::uint64_t usage, std::uint64_t parents_usage, std::uint64_t asked, std::uint64_t parents,
+                        std::uint64_t siblings) {
+    std::uint64_t claimed = usage < asked ? usage : asked;
+    if (siblings > parents) return ratio_floor(claimed, parents, siblings);
+    // What nobody claims goes to what is not claimed for, by its size.
+    if (parents > siblings && parents_usage > siblings && usage > claimed)
+        claimed += ratio_floor(parents - siblings, usage - claimed, parents_usage - siblings);
+    return claimed;
+}
+
+} // namespace
+
+protection effective_protection(const protection_level &level, const protection_level &parent,
+                                const protection &parents) {
+    return {effective(level.usage, parent.usage, level.asked.min, parents.min, parent.children.min),
+            effective(level.usage, parent.usage, level.asked.low, parents.low, parent.children.low)};
+}
+
+std::uint64_t unprotected_part(std::uint64_t bytes, std::uint64_t usage, std::uint64_t protected_bytes) {
+    if (protected_bytes == 0) return bytes;
+    if (protected_bytes >= usage) return 0;
+    return ratio_floor(bytes, usage - protected_bytes, usage);
+}
+
+protection_level protection_level_of(const tenant &t) {
+    const page_counter &c = t.counter;
+    auto read = [](const std::atomic<std::uint64_t> &value) { return value.load(std::memory_order_relaxed); };
+    return {usage(c), {read(c.min), read(c.low)}, {read(c.children_min_usage), read(c.children_low_usage)}};
+}
+
+protection protection_in(const tenant &t, const tenant &top) {
+    const tenant *chain[tenant_depth_max + 1];
+    std::uint32_t below = 0;
+    for (const tenant *at = &t; at != &top; at = parent_of(*at)) chain[below++] = at;
+    if (below == 0) return {0, 0};
+    protection_level parent = protection_level_of(*chain[--below]);
+    protection has = protection_at_the_top(parent);
+    while (below-- > 0) {
+        protection_level level = protection_level_of(*chain[below]);
+        has = effective_protection(level, parent, has);
+        parent = level;
+    }
+    return has;
+}
+
+} // namespace allot
