@@ -12,7 +12,7 @@
 // Says what was expected and ends with 1. Written without stdio's buffers: a child of fork says it too.
 #define expect(condition) ((condition) ? (void)0 : expectation_failed(#condition, __FILE__, __LINE__))
 
-static inline void expectation_failed(const char *what, const char *file, int line) {
+static inline _Noreturn void expectation_failed(const char *what, const char *file, int line) {
     char text[512];
     const int length = snprintf(text, sizeof text, "%s:%d: expected: %s (errno %d)\n", file, line, what, errno);
     if (write(2, text, (size_t)length) < 0) _exit(3);
