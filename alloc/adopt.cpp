@@ -61,7 +61,9 @@ void move_slab(home *from, home *mine, slab *s) {
         own->nr_slabs++;
         s->of_heap = own;
         s->account = hooks::make_slab_part(own->account, s->slot_bytes);
-        write_shared(s->owner, mine->tag);
+        // Unless a transfer has made it `nobody`, or does at this moment: that stays, whichever comes first.
+        std::uint64_t tag = from->tag;
+        __atomic_compare_exchange_n(&s->owner, &tag, mine->tag, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     } else if (s->place == slab_place::listed) {
         partial_unlink(from->shared_partial[s->size_class], s);
         partial_link(mine->shared_partial[s->size_class], s);

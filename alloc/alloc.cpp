@@ -5,6 +5,7 @@
 #include "alloc/fork.hpp"
 #include "alloc/large.hpp"
 #include "alloc/misuse.hpp"
+#include "alloc/owner_vector.hpp"
 #include "alloc/page_source.hpp"
 #include "alloc/visit.hpp"
 
@@ -125,11 +126,8 @@ allot_tenant *heap_owner_of(const void *p) {
     if (p == nullptr || !arena_contains(p)) return nullptr;
     const slab *s = slab_of(p);
     if (s->generation != process_generation()) return nullptr;
-    if (s->kind == unit_kind::private_slab || s->kind == unit_kind::large) return hooks::tenant_of_owner(s->obj_cgroup);
-    if (s->kind == unit_kind::shared_slab)
-        return hooks::tenant_of_owner(
-            s->owners[slot_index(s, static_cast<std::uint32_t>(granule_of(p)) & granule_mask)]);
-    return nullptr;
+    std::uint32_t owner = owner_of_block(s, p);
+    return owner == 0 ? nullptr : hooks::tenant_of_owner(owner);
 }
 
 std::size_t heap_trim(std::size_t keep) {

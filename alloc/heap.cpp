@@ -6,6 +6,7 @@
 #include "alloc/large.hpp"
 #include "alloc/metadata.hpp"
 #include "alloc/misuse.hpp"
+#include "alloc/owner_vector.hpp"
 #include "alloc/page_source.hpp"
 #include "alloc/partial_list.hpp"
 #include "alloc/remote_free.hpp"
@@ -52,7 +53,8 @@ bool carve(slab *s) {
     return true;
 }
 
-slab *new_slab(home *h, unsigned size_class, unit_kind kind) {
+// Its fields are all written before its kind says what it is. a: whose it is; nullptr: shared, with this vector.
+slab *new_slab(home *h, unsigned size_class, heap *a, std::uint32_t *owners) {
     unit_run run = units_alloc(1);
     if (run.first == 0) return nullptr;
     slab *s = slab_at(run.first);
@@ -61,47 +63,42 @@ slab *new_slab(home *h, unsigned size_class, unit_kind kind) {
     s->list = end_of_list(address_of(s));
     s->key = new_key(h);
     s->key_here = s->remote_key = s->key ^ address_of(s);
-    write_shared(s->owner, nobody);
+    // From now on written by compare-and-swap (adopt.cpp) or to `nobody` (transfer.cpp), until the unit is free again.
+    write_shared(s->owner, a != nullptr ? a->tag : nobody);
     s->countdown = 0;
     s->balance = 0;
     s->inverse = static_cast<std::uint32_t>(inverse);
     s->inverse_limit = static_cast<std::uint32_t>(inverse - 1);
-    s->of_heap = nullptr;
+    s->of_heap = a;
+    s->owners = owners;
+    s->obj_cgroup = a != nullptr ? a->owner : 0;
     s->slot_bytes = slot_bytes;
     s->size_class = static_cast<std::uint8_t>(size_class);
     s->place = slab_place::listed;
-    s->fresh = run.clean;
     s->generation = process_generation();
     s->next = s->prev = 0;
     write_shared(s->carved, std::uint32_t{0});
     s->capacity = static_cast<std::uint32_t>(unit_bytes / slot_bytes);
     __atomic_store_n(&s->at_home, h, __ATOMIC_RELEASE);
-    set_kind(s, kind);
+    if (a != nullptr) s->account = hooks::make_slab_part(a->account, s->slot_bytes);
+    set_kind(s, a != nullptr ? unit_kind::private_slab : unit_kind::shared_slab);
     return s;
 }
 
 slab *new_private_slab(home *h, heap *a, unsigned size_class) {
-    slab *s = new_slab(h, size_class, unit_kind::private_slab);
+    slab *s = new_slab(h, size_class, a, nullptr);
     if (s == nullptr) return nullptr;
-    s->of_heap = a;
-    s->account = hooks::make_slab_part(a->account, s->slot_bytes);
-    s->obj_cgroup = a->owner;
     hooks::owner_grab(a->owner);
     a->nr_slabs++;
     return s;
 }
 
 slab *new_shared_slab(home *h, unsigned size_class) {
-    std::size_t vector_bytes = unit_bytes / class_bytes(size_class) * sizeof(std::uint32_t);
+    std::size_t vector_bytes = owner_vector_bytes(static_cast<std::uint32_t>(class_bytes(size_class)));
     void *vector = metadata_alloc(vector_bytes);
     if (vector == nullptr) return nullptr;
-    slab *s = new_slab(h, size_class, unit_kind::shared_slab);
-    if (s == nullptr) {
-        metadata_free(vector, vector_bytes);
-        return nullptr;
-    }
-    s->obj_cgroup = 0;
-    s->owners = static_cast<std::uint32_t *>(vector);
+    slab *s = new_slab(h, size_class, nullptr, static_cast<std::uint32_t *>(vector));
+    if (s == nullptr) metadata_free(vector, vector_bytes);
     return s;
 }
 
@@ -187,15 +184,12 @@ slab *refill_bin(home *h, heap *a, unsigned size_class) {
     if (s == nullptr) return nullptr;
     set_place(s, slab_place::in_bin);
     if (a != nullptr) {
-        write_shared(s->owner, a->tag);
         set_bins(a, size_class, bin_of(s));
     } else {
         h->shared_bin[size_class] = bin_of(s);
     }
     return has_slot(s) ? s : nullptr;
 }
-
-std::uint32_t granule_in_unit(const void *p) { return static_cast<std::uint32_t>(granule_of(p)) & granule_mask; }
 
 void *alloc_shared(home *h, heap *a, unsigned size_class) {
     hooks::heap_fold(a->account);
@@ -206,7 +200,7 @@ void *alloc_shared(home *h, heap *a, unsigned size_class) {
         return refused();
     }
     void *slot = slab_pop(s);
-    s->owners[slot_index(s, granule_in_unit(slot))] = a->owner;
+    __atomic_store_n(&s->owners[slot_index_of(s, slot)], a->owner, __ATOMIC_RELAXED); // relaxed: as the block itself
     hooks::owner_grab(a->owner);
     if (++a->shared_live[size_class] * class_bytes(size_class) >= graduation_bytes)
         a->graduated |= std::uint64_t{1} << size_class;
@@ -217,10 +211,11 @@ void discard(slab *s) {
     if (s->kind == unit_kind::private_slab) {
         s->of_heap->nr_slabs--;
         hooks::owner_put(s->obj_cgroup);
-    } else {
-        metadata_free(s->owners, unit_bytes / s->slot_bytes * sizeof(std::uint32_t));
     }
+    std::uint32_t *owners = owners_of(s);
+    std::size_t vector_bytes = owner_vector_bytes(s->slot_bytes);
     units_free(unit_of(s), 1);
+    if (owners != nullptr) metadata_free(owners, vector_bytes); // after its unit: see units_held
 }
 
 // The countdown of a slab outside the bins is 0.
@@ -235,37 +230,35 @@ void change_place(home *h, slab *s) {
     }
 }
 
-// Whom a live slot is charged to; takes the name out of a shared slab's vector.
-std::uint32_t take_owner(slab *s, void *slot) {
-    if (s->kind == unit_kind::private_slab) return s->obj_cgroup;
-    std::uint32_t owner = __atomic_exchange_n(&s->owners[slot_index(s, granule_in_unit(slot))], 0, __ATOMIC_RELAXED);
-    if (owner == 0) misuse_invalid(s, slot); // another thread frees it at this moment
-    return owner;
+// By way of the thread's own context of the owner.
+void credit(home *h, taken_owner owner, std::size_t bytes) {
+    if (heap *a = heap_for_owner(h, owner.index); a != nullptr) hooks::uncharge_object(a->account, bytes);
+    if (owner.has_reference) hooks::owner_put(owner.index);
 }
 
 void free_at_home(home *h, slab *s, void *p) {
-    if (s->kind == unit_kind::private_slab) {
+    bool is_private = s->kind == unit_kind::private_slab;
+    if (is_private && owners_of(s) == nullptr) {
         hooks::slab_part account = s->account;
         slot_return(h, s, p);
         if (!hooks::uncharge(account)) hooks::uncharge_slow(account);
         return;
     }
-    std::uint32_t owner = take_owner(s, p);
+    taken_owner owner = take_owner(s, p);
     std::size_t bytes = s->slot_bytes;
     unsigned size_class = s->size_class;
+    // The slab may go with this slot, and its reference with it.
+    if (!owner.has_reference) hooks::owner_grab(owner.index);
+    owner.has_reference = true;
     slot_return(h, s, p);
-    if (heap *a = heap_for_owner(h, owner); a != nullptr) {
-        if (a->shared_live[size_class] > 0) a->shared_live[size_class]--;
-        hooks::uncharge_object(a->account, bytes);
-    }
-    hooks::owner_put(owner);
+    if (!is_private)
+        if (heap *a = heap_for_owner(h, owner.index); a != nullptr && a->shared_live[size_class] > 0)
+            a->shared_live[size_class]--;
+    credit(h, owner, bytes);
 }
 
 void free_from_afar(home *h, slab *s, void *p) {
-    bool shared = s->kind == unit_kind::shared_slab;
-    std::uint32_t owner = take_owner(s, p);
-    if (heap *a = heap_for_owner(h, owner); a != nullptr) hooks::uncharge_object(a->account, s->slot_bytes);
-    if (shared) hooks::owner_put(owner);
+    credit(h, take_owner(s, p), s->slot_bytes);
     remote_free(h, s, p);
 }
 

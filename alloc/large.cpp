@@ -4,6 +4,7 @@
 #include "alloc/adopt.hpp"
 #include "alloc/fork.hpp"
 #include "alloc/misuse.hpp"
+#include "alloc/owner_vector.hpp"
 #include "alloc/page_source.hpp"
 #include "alloc/visit.hpp"
 
@@ -81,7 +82,8 @@ void large_free(home *h, slab *s, void *p) {
 
 void large_free_taken(home *h, slab *s) {
     std::size_t bytes = s->large_bytes;
-    std::uint32_t owner = s->obj_cgroup;
+    std::uint32_t owner = __atomic_load_n(&s->obj_cgroup, __ATOMIC_RELAXED);
+    if ((owner & in_transfer) != 0) misuse_invalid(s, reinterpret_cast<void *>(address_of(s)));
     units_free(unit_of(s), units_of(bytes));
     if (heap *a = heap_for_owner(h, owner); a != nullptr) hooks::uncharge_object(a->account, bytes);
     hooks::owner_put(owner);
@@ -93,7 +95,7 @@ bool large_resize(home *h, slab *s, std::size_t size) {
     if ((was >= direct_charge_bytes) != (bytes >= direct_charge_bytes))
         return false; // the two are kept in different books
     visit here(h);
-    heap *a = heap_for_owner(h, s->obj_cgroup);
+    heap *a = heap_for_owner(h, owner_of_block(s, reinterpret_cast<void *>(address_of(s))));
     if (a == nullptr) return false;
     std::uint32_t first = unit_of(s), has = units_of(was), needs = units_of(bytes);
     if (bytes > was) {

@@ -1,18 +1,13 @@
 #include "alloc/misuse.hpp"
 
 #include "accounting/base/report.hpp"
+#include "alloc/owner_vector.hpp"
 
 #include <cstdlib>
 
 namespace allot {
 
 namespace {
-
-std::uint32_t owner_of_block(const slab *s, const void *p) {
-    if (s->kind == unit_kind::private_slab || s->kind == unit_kind::large) return s->obj_cgroup;
-    if (s->kind != unit_kind::shared_slab) return 0;
-    return s->owners[slot_index(s, static_cast<std::uint32_t>(granule_of(p)) & granule_mask)];
-}
 
 [[noreturn]] void report(const char *kind, const slab *s, const void *p, const char *detail) {
     line_writer line;

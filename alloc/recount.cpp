@@ -4,6 +4,7 @@
 #include "alloc/alloc.hpp"
 #include "alloc/fork.hpp"
 #include "alloc/metadata.hpp"
+#include "alloc/owner_vector.hpp"
 #include "alloc/page_source.hpp"
 #include "alloc/remote_free.hpp"
 #include "alloc/visit.hpp"
@@ -21,12 +22,20 @@ void for_each_header(Visit visit) {
 }
 
 #ifndef ALLOT_NULL_HOOKS
-void recount_shared(const slab *s, recount_sink &sink) {
-    for (std::uint32_t i = 0; i < s->carved; ++i)
-        if (s->owners[i] != 0) sink.add(sink.state, s->owners[i], s->slot_bytes, 1);
+// What the vector names: all of a shared slab, the exceptions of a private one, which its own owner is not charged for.
+void recount_vector(const slab *s, recount_sink &sink) {
+    const std::uint32_t *owners = owners_of(s);
+    if (owners == nullptr) return;
+    for (std::uint32_t i = 0; i < s->carved; ++i) {
+        std::uint32_t owner = owners[i] & ~in_transfer;
+        if (owner == 0) continue;
+        sink.add(sink.state, owner, s->slot_bytes, 1);
+        if (s->kind == unit_kind::private_slab)
+            sink.add(sink.state, s->obj_cgroup, -std::uint64_t{s->slot_bytes}, ~std::uint64_t{0});
+    }
 }
 
-// Slots under way still count as used in private slabs; shared slabs forgot their owner when they were freed.
+// Slots under way still count as used in private slabs; their entries in a vector went when they were freed.
 void subtract_pending(void *slot, void *state) {
     recount_sink &sink = *static_cast<recount_sink *>(state);
     const slab *s = slab_of(slot);
@@ -42,10 +51,9 @@ void recount(recount_sink &sink) {
     for_each_header([&](slab *s) {
         if (s->kind == unit_kind::private_slab)
             sink.add(sink.state, s->obj_cgroup, std::uint64_t{live_slots(s)} * s->slot_bytes, live_slots(s));
-        else if (s->kind == unit_kind::shared_slab)
-            recount_shared(s, sink);
-        else if (s->kind == unit_kind::large && s->large_bytes < direct_charge_bytes)
-            sink.add(sink.state, s->obj_cgroup, s->large_bytes, 1);
+        if (is_cut(s)) recount_vector(s, sink);
+        if (s->kind == unit_kind::large && s->large_bytes < direct_charge_bytes)
+            sink.add(sink.state, s->obj_cgroup & ~in_transfer, s->large_bytes, 1);
     });
     remote_for_each_pending(subtract_pending, &sink);
 }

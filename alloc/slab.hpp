@@ -11,7 +11,8 @@
 // Threads: line 0 and the links of the list belong to the home that owns the slab; `owner`, `home` change under adoption
 //   only (adopt.hpp). Line 1 is otherwise written before the slab is published.
 // Invariants: 1. live slots + free slots in the list = carved; live slots = countdown + balance.
-//   2. owner = the home's tag for private slabs; `nobody` where every free must take the slow path.
+//   2. owner = the home's tag for private slabs; `nobody` where every free must take the slow path: shared slabs, and
+//      private ones with exceptions (owner_vector.hpp).
 //   3. countdown reaches 0 exactly when the slab's place must change (slab_place).
 #pragma once
 
@@ -90,14 +91,13 @@ struct alignas(64) slab {
     std::uint8_t size_class = 0;
     unit_kind kind = unit_kind::unmapped;
     slab_place place = slab_place::full;
-    bool fresh = false;               // slots carved now are zero but for what this life wrote
     std::uint32_t obj_cgroup = 0;     // private slabs and large blocks: the owner charged
     std::uint32_t generation = 0;     // of the process that made it (fork.hpp)
     std::uint32_t next = 0, prev = 0; // units, in the list of partial slabs
     std::uint32_t carved = 0;         // slots that were ever listed or handed out in this life
     std::uint32_t capacity = 0;
     union {
-        std::uint32_t *owners = nullptr; // shared slabs: one index a slot, 0 where the slot is free
+        std::uint32_t *owners = nullptr; // slabs: see owner_vector.hpp; nullptr where one owner has all
         std::uint64_t large_bytes;       // large blocks: the usable size
     };
 };

@@ -42,6 +42,11 @@ ALLOT_API void *allot_malloc_in(allot_tenant *tenant, size_t size);
 /* Who pays for a block: the tenant, or the living ancestor that inherited it; NULL for NULL and for blocks that nobody
  * pays for in this process (inherited by fork). */
 ALLOT_API allot_tenant *allot_owner_of(const void *block);
+/* Makes another tenant (NULL: the root) pay for a block, where it lies. 0; -ENOMEM: it does not fit below that tenant's
+ * limits, or there is no memory; -EINVAL: not the start of a live block, or one that nobody pays for in this process;
+ * -ESTALE: that tenant is gone. Then nothing has changed. The caller sees to it that no other thread frees, resizes or
+ * transfers the block meanwhile. */
+ALLOT_API int allot_transfer(void *block, allot_tenant *to);
 
 /* From begin to end this thread's allocations are charged to the root's own line, not to its tenant. Nests. */
 ALLOT_API void allot_unaccounted_begin(void);
