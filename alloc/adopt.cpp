@@ -1,6 +1,7 @@
 #include "alloc/adopt.hpp"
 
 #include "accounting/base/os.hpp"
+#include "alloc/active.hpp"
 #include "alloc/fork.hpp"
 #include "alloc/lock.hpp"
 #include "alloc/metadata.hpp"
@@ -24,28 +25,48 @@ struct orphanage {
 };
 constinit orphanage all{.lock = {}, .orphans = nullptr, .homes = nullptr, .nr_homes = 0, .next_tag = first_tag};
 
-home *new_home() {
+home *make_home() {
     void *memory = wiped_alloc(sizeof(home));
     if (memory == nullptr) return nullptr;
     home *h = new (memory) home{};
     h->tag = all.next_tag.fetch_add(1, std::memory_order_relaxed);
     h->next_key = os_random() | 1;
-    h->state.store(home_state::lived_in, std::memory_order_relaxed);
-    lock_guard guard(all.lock);
-    h->next_home = all.homes.load(std::memory_order_relaxed);
-    all.homes.store(h, std::memory_order_release);
-    all.nr_homes++;
     return h;
 }
 
-home *take_orphan() {
-    lock_guard guard(all.lock);
+home *take_orphan_locked() {
     home *h = all.orphans;
     if (h != nullptr) {
         all.orphans = h->next_orphan;
         h->next_orphan = nullptr;
         h->state.store(home_state::lived_in, std::memory_order_relaxed);
     }
+    return h;
+}
+
+void enter_locked(home *h) {
+    h->thread = &thread_here;
+    h->thread_id.store(os_tid(), std::memory_order_relaxed);
+    h->works_for.store(nullptr, std::memory_order_relaxed);
+    h->move_to.store(nullptr, std::memory_order_relaxed);
+}
+
+home *enter_orphan() {
+    lock_guard guard(all.lock);
+    home *h = take_orphan_locked();
+    if (h != nullptr) enter_locked(h);
+    return h;
+}
+
+home *enter_new_home() {
+    home *h = make_home();
+    if (h == nullptr) return nullptr;
+    lock_guard guard(all.lock);
+    h->state.store(home_state::lived_in, std::memory_order_relaxed);
+    enter_locked(h);
+    h->next_home = all.homes.load(std::memory_order_relaxed);
+    all.homes.store(h, std::memory_order_release);
+    all.nr_homes++;
     return h;
 }
 
@@ -74,8 +95,8 @@ void move_slab(home *from, home *mine, slab *s) {
 } // namespace
 
 home *home_move_in() {
-    home *h = take_orphan();
-    return h != nullptr ? h : new_home();
+    home *h = enter_orphan();
+    return h != nullptr ? h : enter_new_home();
 }
 
 void home_leave(home *h) {
@@ -86,10 +107,14 @@ void home_leave(home *h) {
     remote_collect(h);
     home_return_empty_slabs(h);
     for (heap *a = h->heaps; a != nullptr; a = a->next) hooks::heap_park(a->account);
-    thread_here.active = &heap_of_nobody;
+    h->current = nullptr;
+    write_shared(thread_here.active, &heap_of_nobody);
     thread_here.in_home = nullptr;
     h->busy = false;
     lock_guard guard(all.lock);
+    h->thread = nullptr;
+    h->thread_id.store(0, std::memory_order_relaxed);
+    h->works_for.store(nullptr, std::memory_order_relaxed);
     h->next_orphan = all.orphans;
     all.orphans = h;
     // seq_cst, as in remote_flush: whoever pushes either sees the orphan and collects for it, or is collected here.
@@ -103,7 +128,11 @@ void adopt_collect_for(home *orphan) {
 }
 
 bool adopt_absorb(home *mine) {
-    home *from = take_orphan();
+    home *from;
+    {
+        lock_guard guard(all.lock);
+        from = take_orphan_locked();
+    }
     if (from == nullptr) return false;
     remote_collect(from);
     for (std::uint32_t unit = 1; unit < arena_frontier(); ++unit) {
@@ -122,6 +151,18 @@ bool adopt_absorb(home *mine) {
     from->state.store(home_state::orphaned, std::memory_order_seq_cst); // as in home_leave
     remote_collect(from);
     return true;
+}
+
+bool adopt_ask(std::uint32_t thread_id, allot_tenant *to) {
+    lock_guard guard(all.lock); // who lives in a home stays there, and its thread's storage with it
+    for (home *h = homes_first(); h != nullptr; h = h->next_home) {
+        if (h->thread == nullptr || h->thread_id.load(std::memory_order_relaxed) != thread_id) continue;
+        h->move_to.store(to, std::memory_order_release);
+        order_all_threads(); // see active.hpp
+        write_shared(h->thread->active, &heap_of_nobody);
+        return true;
+    }
+    return false;
 }
 
 home *homes_first() { return all.homes.load(std::memory_order_acquire); }

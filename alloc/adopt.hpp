@@ -18,6 +18,10 @@ void adopt_collect_for(home *);
 // Memory is short: takes over every slab of one orphan. True if there was one.
 bool adopt_absorb(home *mine);
 
+// Asks another thread to work for a tenant from its next slow path on, which is its next call. False: that thread has no
+// home.
+bool adopt_ask(std::uint32_t thread_id, allot_tenant *to);
+
 home *homes_first(); // newest first, through next_home; homes are only ever added
 std::uint64_t homes_count();
 

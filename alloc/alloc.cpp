@@ -65,7 +65,7 @@ void *heap_calloc(std::size_t count, std::size_t size) {
     large_block large;
     {
         visit here(h);
-        large = large_alloc(h, thread_here.active, bytes, granule_bytes);
+        large = large_alloc(h, h->current, bytes, granule_bytes);
     }
     if (large.block != nullptr && !large.zero) std::memset(large.block, 0, bytes);
     return large.block;
@@ -99,7 +99,7 @@ void *heap_aligned_alloc(std::size_t alignment, std::size_t size) {
         return fast_malloc(class_bytes(size_class)); // size_class exists: the largest fits every such alignment
     }
     visit here(h);
-    return large_alloc(h, thread_here.active, size, alignment).block;
+    return large_alloc(h, h->current, size, alignment).block;
 }
 
 std::size_t heap_usable_size(const void *p) {

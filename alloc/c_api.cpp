@@ -1,6 +1,7 @@
 #include "alloc/active_scope.hpp"
 #include "alloc/alloc.hpp"
 #include "alloc/fast_path.hpp"
+#include "alloc/reset.hpp"
 #include "alloc/transfer.hpp"
 
 #include <allot/alloc.h>
@@ -37,6 +38,8 @@ void *allot_malloc_in(allot_tenant *tenant, size_t size) {
 
 allot_tenant *allot_owner_of(const void *block) { return heap_owner_of(block); }
 int allot_transfer(void *block, allot_tenant *to) { return heap_transfer(block, to); }
+
+int allot_tenant_reset(allot_tenant *tenant) { return heap_reset(tenant); }
 
 void allot_unaccounted_begin(void) { heap_unaccounted_begin(); }
 void allot_unaccounted_end(void) { heap_unaccounted_end(); }

@@ -10,7 +10,7 @@
 namespace allot {
 
 [[gnu::always_inline]] inline void *fast_alloc_from(std::size_t bin, std::size_t size) {
-    slab *s = slab_of_bin(thread_here.active->bins[bin]);
+    slab *s = slab_of_bin(read_shared(thread_here.active)->bins[bin]);
     if ((s->list & 1) != 0) [[unlikely]]
         return malloc_slow(size);
     void *slot = slab_pop(s);
@@ -31,7 +31,7 @@ namespace allot {
     if (granule >= read_shared(arena.granules)) [[unlikely]] // null, foreign, unaligned
         return free_slow(p);
     slab *s = slab_of_granule(granule);
-    if (read_shared(s->owner) != thread_here.active->tag) [[unlikely]] // another home's, shared, large
+    if (read_shared(s->owner) != read_shared(thread_here.active)->tag) [[unlikely]] // another home's, shared, large
         return free_slow(p);
     if (!slot_starts_at(s, static_cast<std::uint32_t>(granule) & granule_mask)) [[unlikely]] // inside an object
         return free_slow(p);

@@ -1,9 +1,11 @@
 #include "alloc/fork.hpp"
 
+#include "alloc/active.hpp"
 #include "alloc/adopt.hpp"
 #include "alloc/binding.hpp"
 #include "alloc/metadata.hpp"
 #include "alloc/page_source.hpp"
+#include "alloc/thread_moves.hpp"
 
 namespace allot {
 
@@ -19,7 +21,9 @@ void fork_repair() {
     units_child_start();
     adopt_child_start();
     thread_child_start();
-    thread_here.active = &heap_of_nobody;
+    active_child_start();
+    thread_moves_child_start();
+    write_shared(thread_here.active, &heap_of_nobody);
     thread_here.in_home = nullptr;
     hooks::child_start();
 }

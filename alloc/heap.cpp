@@ -289,19 +289,23 @@ void postpone_free(home *h, void *p) {
     while (!h->postponed.compare_exchange_weak(seen, p, std::memory_order_relaxed, std::memory_order_relaxed));
 }
 
+void free_postponed_now(home *h) {
+    for (void *p = h->postponed.exchange(nullptr, std::memory_order_relaxed); p != nullptr;) {
+        void *next = static_cast<void **>(p)[1];
+        slab *s = slab_of(p);
+        if (is_cut(s))
+            free_checked_slot(h, s, p);
+        else
+            large_free_taken(h, s);
+        p = next;
+    }
+}
+
 void free_postponed(home *h) {
     do {
         h->busy = true;
         std::atomic_signal_fence(std::memory_order_seq_cst);
-        for (void *p = h->postponed.exchange(nullptr, std::memory_order_relaxed); p != nullptr;) {
-            void *next = static_cast<void **>(p)[1];
-            slab *s = slab_of(p);
-            if (is_cut(s))
-                free_checked_slot(h, s, p);
-            else
-                large_free_taken(h, s);
-            p = next;
-        }
+        free_postponed_now(h);
         std::atomic_signal_fence(std::memory_order_seq_cst);
         h->busy = false;
         std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -309,7 +313,8 @@ void free_postponed(home *h) {
 }
 
 void slot_return(home *h, slab *s, void *slot) {
-    slab_push(s, slot);
+    write_shared(first_word(slot), s->list ^ s->key); // as slab_push; who resets a tenant may look at the word
+    s->list = reinterpret_cast<std::uintptr_t>(slot);
     if (--s->countdown == 0) change_place(h, s);
 }
 
@@ -331,8 +336,8 @@ void *malloc_slow(std::size_t size) {
     if (h == nullptr) return refused();
     if (h->busy) return emergency_alloc(size, granule_bytes);
     visit here(h);
-    if (size > medium_max_bytes) return large_alloc(h, thread_here.active, size, granule_bytes).block;
-    return alloc_class_slow(h, thread_here.active, class_of(size));
+    if (size > medium_max_bytes) return large_alloc(h, h->current, size, granule_bytes).block;
+    return alloc_class_slow(h, h->current, class_of(size));
 }
 
 void *malloc_charge_slow(void *slot, slab *s) {

@@ -54,6 +54,7 @@ struct free_chain { // objects of one home, on their way there; linked by their 
     std::uint32_t length;
 };
 
+struct thread_state;
 enum class home_state : std::uint32_t { wiped, lived_in, orphaned };
 
 struct home {
@@ -69,10 +70,18 @@ struct home {
     // this thread and its handlers alone. relaxed: they are in order.
     std::atomic<void *> postponed;
     heap *heaps;
-    heap *own; // of the process's tenant
+    heap *own;     // of the process's tenant
+    heap *current; // whom the thread allocates for; written by it alone
+    // The tenant that the thread has chosen, which an unaccounted scope does not change. Written by the thread, read by
+    // who resets the tenant or lists its threads; see active.hpp.
+    std::atomic<allot_tenant *> works_for;
+    // What another thread asks for: a tenant to work for from now on. Written by movers, release; taken by the thread.
+    std::atomic<allot_tenant *> move_to;
+    // Who lives here: written under the orphans' lock, so that who holds it may write to the thread's own storage.
+    thread_state *thread;
+    std::atomic<std::uint32_t> thread_id; // read without the lock by who lists threads
     static constexpr unsigned nr_by_owner = 256;
     heap *by_owner[nr_by_owner]; // the heap last found for owners with this remainder
-    allot_tenant *tenant_before; // active when the outermost unaccounted scope of the thread began
     free_chain outgoing;
     std::uint64_t next_key; // state of the generator of slab keys
     bin_word shared_bin[nr_classes];
@@ -81,13 +90,13 @@ struct home {
     home *next_home; // all homes of the process, newest first; written once
 };
 
-// Where the calling thread allocates: never null.
 struct thread_state {
+    // Where the fast path allocates: never null. Written by the thread, and with heap_of_nobody by others; see active.hpp.
     heap *active;
     home *in_home; // nullptr: none yet, or none any more
-    // Handles, since a handle knows when its tenant is gone. nullptr: the process's tenant; and it is not kept that a
-    // thread chose that one.
-    allot_tenant *active_tenant; // chosen; for when there is no home to open a heap in, or another one
+    // A handle, since a handle knows when its tenant is gone: chosen by the thread or its mover, also for when there is no
+    // home to open a heap in, or another one. nullptr: the process's tenant.
+    allot_tenant *active_tenant;
     std::uint16_t unaccounted;   // scopes entered
     std::uint8_t farewells;      // how often the thread's destructor ran
 };
@@ -116,6 +125,7 @@ void free_uncharge_slow(slab *);                            // pushed; the conte
 // taken for a live one.
 void postpone_free(home *, void *p);
 void free_postponed(home *);
+void free_postponed_now(home *); // within a visit
 
 // Puts a slot back where this thread's home is the slab's. Uncharging is the caller's.
 void slot_return(home *, slab *, void *slot);

@@ -183,6 +183,9 @@ void units_free(std::uint32_t first, std::uint32_t count) {
     if (units.nr_dirty_free > cache_max_units) purge_locked(cache_max_units * 3 / 4);
 }
 
+units_held::units_held() { units.lock.lock(); }
+units_held::~units_held() { units.lock.unlock(); }
+
 std::uint32_t units_purge(std::uint32_t keep) {
     lock_guard guard(units.lock);
     return purge_locked(keep);

@@ -25,6 +25,16 @@ struct unit_run {
 [[nodiscard]] bool units_extend(std::uint32_t first, std::uint32_t count, std::uint32_t more);
 void units_free(std::uint32_t first, std::uint32_t count);
 
+// While it lives no unit is taken or freed: whoever looks at headers of others sees one life of each. Nothing is allocated
+// or freed under it.
+class units_held {
+public:
+    units_held();
+    ~units_held();
+    units_held(const units_held &) = delete;
+    units_held &operator=(const units_held &) = delete;
+};
+
 // Gives dirty free units back to the system until at most `keep` remain. Returns how many were given back.
 std::uint32_t units_purge(std::uint32_t keep);
 

@@ -1,4 +1,5 @@
 #include "accounting/base/os.hpp"
+#include "alloc/active.hpp"
 #include "alloc/adopt.hpp"
 #include "alloc/alloc.hpp"
 #include "alloc/emergency.hpp"
@@ -7,6 +8,7 @@
 #include "alloc/lock.hpp"
 #include "alloc/metadata.hpp"
 #include "alloc/page_source.hpp"
+#include "alloc/thread_moves.hpp"
 #include "alloc/visit.hpp"
 
 #include <new>
@@ -30,7 +32,7 @@ constinit process_start process{};
 void thread_ends(void *) {
     thread_here.farewells++;
     if (thread_here.in_home != nullptr && thread_here.in_home->tag != 0) home_leave(thread_here.in_home);
-    thread_here.active = &heap_of_nobody;
+    write_shared(thread_here.active, &heap_of_nobody);
     thread_here.in_home = nullptr;
 }
 
@@ -58,7 +60,7 @@ heap *idle_heap_to_reuse(home *h, std::uint32_t at_least) {
     std::uint32_t idle = 0;
     heap *last = nullptr;
     for (heap *a = h->heaps; a != nullptr; a = a->next)
-        if (a->nr_slabs == 0 && a != h->own && a != thread_here.active) {
+        if (a->nr_slabs == 0 && a != h->own && a != h->current) {
             idle++;
             last = a;
         }
@@ -113,8 +115,12 @@ heap *heap_for_owner(home *h, std::uint32_t owner) {
 
 home *home_here() {
     home *h = thread_here.in_home;
-    if (h != nullptr && h->tag != 0) [[likely]]
-        return h;
+    if (h != nullptr && h->tag != 0) [[likely]] {
+        if (read_shared(thread_here.active) != h->current && !h->busy) [[unlikely]]
+            serve_requests(h);
+        if (thread_here.in_home == h) [[likely]] // after its farewell a thread leaves with each visit
+            return h;
+    }
     if (forked_since_start()) fork_repair();
     if (!start_process()) return nullptr;
     if (thread_here.in_home != nullptr && thread_here.in_home->tag != 0)
@@ -129,17 +135,11 @@ home *home_here() {
     if (h->own != nullptr)
         h->own->graduated =
             ~std::uint64_t{0}; // what most programs are: one tenant, with slabs of its own from the start
-    heap *active = h->own;
-    if (thread_here.active_tenant != nullptr) {
-        owner = hooks::owner_get(thread_here.active_tenant);
-        active = heap_for_owner(h, owner);
-        hooks::owner_put(owner);
-    }
-    if (h->own == nullptr || active == nullptr) {
+    if (h->own == nullptr || !begin_to_work(h)) {
         home_leave(h);
         return nullptr;
     }
-    thread_here.active = active;
+    serve_waiting_move(h);
     if (process.has_key && thread_here.farewells == 0)
         pthread_setspecific(process.key, h); // may allocate: the home is in place by now
     return h;
@@ -150,56 +150,5 @@ void thread_child_start() {
 }
 
 void heap_start() { (void)home_here(); }
-
-namespace {
-
-// The heap stays that of the tenant before where no other can be opened: a handler amid a slow path, no memory.
-void set_active(home *h, allot_tenant *tenant) {
-    if (h->busy) return;
-    visit here(h);
-    std::uint32_t owner = hooks::owner_get(tenant);
-    if (heap *a = heap_for_owner(h, owner); a != nullptr) thread_here.active = a;
-    hooks::owner_put(owner); // the heap holds its own reference
-}
-
-allot_tenant *active_now() { return hooks::tenant_of_owner(thread_here.active->owner); }
-
-} // namespace
-
-allot_tenant *heap_set_active(allot_tenant *tenant) {
-    home *h = home_here();
-    if (h == nullptr) return nullptr;
-    if (tenant == nullptr) tenant = hooks::root_tenant();
-    if (thread_here.unaccounted != 0) { // takes effect when the outermost scope ends
-        allot_tenant *before = h->tenant_before;
-        h->tenant_before = tenant;
-        return before;
-    }
-    allot_tenant *before = active_now();
-    set_active(h, tenant);
-    thread_here.active_tenant = tenant;
-    return before;
-}
-
-allot_tenant *heap_active() {
-    home *h = home_here();
-    if (h == nullptr) return nullptr;
-    return thread_here.unaccounted != 0 ? h->tenant_before : active_now();
-}
-
-void heap_unaccounted_begin() {
-    home *h = home_here();
-    if (h == nullptr || thread_here.unaccounted++ != 0) return;
-    h->tenant_before = active_now();
-    thread_here.active_tenant = hooks::root_tenant();
-    set_active(h, thread_here.active_tenant);
-}
-
-void heap_unaccounted_end() {
-    home *h = home_here();
-    if (h == nullptr || thread_here.unaccounted == 0 || --thread_here.unaccounted != 0) return;
-    thread_here.active_tenant = h->tenant_before;
-    set_active(h, thread_here.active_tenant);
-}
 
 } // namespace allot

@@ -48,6 +48,12 @@ ALLOT_API allot_tenant *allot_owner_of(const void *block);
  * transfers the block meanwhile. */
 ALLOT_API int allot_transfer(void *block, allot_tenant *to);
 
+/* Frees every block that the tenant itself owns, as the end of a heap does: not those of its children, and external bytes
+ * stay. 0; -EBUSY: another thread has it active, the caller may; -EINVAL: the root (or NULL); -ESTALE: it is gone; -ENOMEM.
+ * Threads that make it active meanwhile wait. The caller sees to it that no other thread frees, resizes or transfers its
+ * blocks meanwhile, or uses them afterwards. */
+ALLOT_API int allot_tenant_reset(allot_tenant *tenant);
+
 /* From begin to end this thread's allocations are charged to the root's own line, not to its tenant. Nests. */
 ALLOT_API void allot_unaccounted_begin(void);
 ALLOT_API void allot_unaccounted_end(void);

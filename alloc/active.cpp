@@ -1,0 +1,157 @@
+#include "alloc/active.hpp"
+
+#include "accounting/base/os.hpp"
+#include "alloc/adopt.hpp"
+#include "alloc/alloc.hpp"
+#include "alloc/lock.hpp"
+#include "alloc/visit.hpp"
+
+namespace allot {
+
+namespace {
+
+// Which tenant is being reset; nullptr: none. Written under the lock; read by threads that begin to work for one, relaxed,
+// after they have said for whom: the membarrier of tenant_closed is between.
+struct closing {
+    process_lock lock;
+    std::atomic<allot_tenant *> tenant;
+};
+constinit closing closed{};
+
+// Of the thread's own two steps; see the header.
+void order_own_steps() {
+    if (os_membarrier_mode() == membarrier_mode::private_expedited) [[likely]]
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    else
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+allot_tenant *chosen() {
+    return thread_here.active_tenant != nullptr ? thread_here.active_tenant : hooks::default_tenant();
+}
+
+// In a visit. The heap stays that of the tenant before where no other can be opened.
+bool use_heap_of(home *h, allot_tenant *tenant) {
+    std::uint32_t owner = hooks::owner_get(tenant);
+    heap *a = heap_for_owner(h, owner);
+    hooks::owner_put(owner); // the heap holds its own reference
+    if (a != nullptr) h->current = a;
+    write_shared(thread_here.active, h->current);
+    order_own_steps();
+    return a != nullptr;
+}
+
+// In a visit, or with signals blocked.
+bool work_for(home *h, allot_tenant *tenant) {
+    // relaxed, here and below: who reads it in earnest has the membarrier for it.
+    h->works_for.store(tenant, std::memory_order_relaxed);
+    order_own_steps();
+    if (allot_tenant *other = closed.tenant.load(std::memory_order_relaxed); other != nullptr) [[unlikely]]
+        if (living(tenant) == other) lock_guard wait(closed.lock);
+    return use_heap_of(h, thread_here.unaccounted != 0 ? hooks::root_tenant() : tenant);
+}
+
+// The home may be another one's by now: a thread that has said farewell leaves it with each visit.
+bool is_asked_for(const home *h) {
+    return thread_here.in_home == h && h->move_to.load(std::memory_order_relaxed) != nullptr;
+}
+
+allot_tenant *active_now(const home *h) { return hooks::tenant_of_owner(h->current->owner); }
+
+void change_to(home *h, allot_tenant *tenant) {
+    thread_here.active_tenant = tenant;
+    if (h->busy) return; // a handler amid a slow path
+    {
+        visit here(h);
+        (void)work_for(h, tenant);
+    }
+    if (is_asked_for(h)) [[unlikely]]
+        serve_requests(h);
+}
+
+void change_scope(home *h) {
+    if (h->busy) return;
+    visit here(h);
+    (void)use_heap_of(h, thread_here.unaccounted != 0 ? hooks::root_tenant() : chosen());
+}
+
+} // namespace
+
+bool begin_to_work(home *h) {
+    h->current = h->own;
+    return work_for(h, chosen());
+}
+
+void serve_requests(home *h) {
+    do {
+        // acquire: the tenant was made before it was asked for.
+        if (allot_tenant *to = h->move_to.exchange(nullptr, std::memory_order_acquire); to != nullptr) {
+            change_to(h, to);
+        } else {
+            write_shared(thread_here.active, h->current);
+            order_own_steps();
+        }
+    } while (is_asked_for(h));
+}
+
+void order_all_threads() {
+    if (!os_membarrier(os_membarrier_mode())) std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+allot_tenant *living(allot_tenant *tenant) {
+    std::uint32_t owner = hooks::owner_get(tenant);
+    allot_tenant *now = hooks::tenant_of_owner(owner);
+    hooks::owner_put(owner);
+    return now;
+}
+
+tenant_closed::tenant_closed(allot_tenant *tenant) : tenant_(tenant) {
+    closed.lock.lock();
+    closed.tenant.store(tenant, std::memory_order_relaxed);
+    order_all_threads();
+}
+
+tenant_closed::~tenant_closed() {
+    closed.tenant.store(nullptr, std::memory_order_relaxed);
+    closed.lock.unlock();
+}
+
+bool tenant_closed::somebody_is_inside(const home *mine) const {
+    for (const home *h = homes_first(); h != nullptr; h = h->next_home) {
+        if (h == mine || h->state.load(std::memory_order_acquire) != home_state::lived_in) continue;
+        allot_tenant *works_for = h->works_for.load(std::memory_order_relaxed);
+        if (works_for != nullptr && (works_for == tenant_ || living(works_for) == tenant_)) return true;
+    }
+    return false;
+}
+
+void active_child_start() {
+    closed.lock.make_anew();
+    closed.tenant.store(nullptr, std::memory_order_relaxed);
+}
+
+allot_tenant *heap_set_active(allot_tenant *tenant) {
+    home *h = home_here();
+    if (h == nullptr) return nullptr;
+    allot_tenant *before = thread_here.unaccounted != 0 ? living(chosen()) : active_now(h);
+    change_to(h, tenant != nullptr ? tenant : hooks::root_tenant());
+    return before;
+}
+
+allot_tenant *heap_active() {
+    home *h = home_here();
+    if (h == nullptr) return nullptr;
+    return thread_here.unaccounted != 0 ? living(chosen()) : active_now(h);
+}
+
+void heap_unaccounted_begin() {
+    home *h = home_here();
+    if (h != nullptr && thread_here.unaccounted++ == 0) change_scope(h);
+}
+
+void heap_unaccounted_end() {
+    home *h = home_here();
+    if (h != nullptr && thread_here.unaccounted != 0 && --thread_here.unaccounted == 0) change_scope(h);
+}
+
+} // namespace allot

@@ -1,0 +1,51 @@
+// Whom a thread works for, and who else has a say in it.
+//
+// A thread's tenant is chosen by the thread (heap_set_active), or by another one through cgroup.threads (thread_moves.hpp).
+// The fast path knows one pointer, thread_here.active. Whoever wants the thread's attention puts a request into its home
+// and then heap_of_nobody into that pointer: the next malloc or free finds empty bins or another tag, takes its slow path,
+// and there home_here() sees that the pointer is not what the home says (home::current) and serves the request. The slow
+// paths themselves look at home::current alone, which nobody else writes.
+//
+// Two rare visitors rely on an order here, and pay for it with a membarrier, so that the thread pays nothing:
+//   mover:  request, membarrier, blank the pointer          thread: pointer, then request
+//   reset:  say which tenant, membarrier, look at works_for   thread: works_for, then which tenant is being reset
+// Either the thread sees what the other one has said, or the other one comes after and sees (or overwrites) what it has
+// stored. Without membarrier both have a full fence.
+//
+// Threads: the home's own, not amid a slow path, unless it says otherwise.
+// Invariants: 1. thread_here.active is home::current, or heap_of_nobody with somebody's request on its way or served.
+//   2. No thread works for a tenant while it is reset, but who resets it.
+#pragma once
+
+#include "alloc/heap.hpp"
+
+namespace allot {
+
+// Chooses for a home that was just moved into. False: no memory for a heap.
+[[nodiscard]] bool begin_to_work(home *);
+// The pointer has been blanked: serves what was asked for, and puts it right.
+void serve_requests(home *);
+
+// For the visitors: after this, each thread sees what they stored before, or they see what it stored.
+void order_all_threads();
+
+// While it lives, no other thread begins to work for the tenant: heap_set_active waits. One at a time.
+class tenant_closed {
+public:
+    explicit tenant_closed(allot_tenant *);
+    ~tenant_closed();
+    tenant_closed(const tenant_closed &) = delete;
+    tenant_closed &operator=(const tenant_closed &) = delete;
+    // Whether another thread than the calling one works for it: to be asked after closing.
+    [[nodiscard]] bool somebody_is_inside(const home *mine) const;
+
+private:
+    allot_tenant *tenant_;
+};
+
+// The living tenant that a handle stands for.
+[[nodiscard]] allot_tenant *living(allot_tenant *);
+
+void active_child_start();
+
+} // namespace allot

@@ -1,0 +1,252 @@
+#define BOOST_TEST_MODULE thread_moves
+#include <boost/test/unit_test.hpp>
+
+#include "accounting/base/os.hpp"
+#include "alloc/thread_moves.hpp"
+#include "tests/support/allocated.hpp"
+#include "tests/support/child.hpp"
+
+#include <atomic>
+#include <barrier>
+#include <functional>
+#include <cerrno>
+#include <map>
+#include <thread>
+#include <vector>
+
+using namespace allot;
+
+namespace {
+
+// A thread that does what it is told.
+class worker {
+public:
+    worker() {
+        thread_ = std::thread([this] {
+            id_ = os_tid();
+            steps_.arrive_and_wait();
+            for (;;) {
+                steps_.arrive_and_wait();
+                if (stop_) return;
+                task_();
+                steps_.arrive_and_wait();
+            }
+        });
+        steps_.arrive_and_wait();
+    }
+    ~worker() {
+        stop_ = true;
+        steps_.arrive_and_wait();
+        thread_.join();
+    }
+    template<class Task>
+    void run(Task task) {
+        task_ = task;
+        steps_.arrive_and_wait();
+        steps_.arrive_and_wait();
+    }
+    std::uint32_t id() const { return id_; }
+
+private:
+    std::barrier<> steps_{2};
+    std::function<void()> task_;
+    bool stop_ = false;
+    std::uint32_t id_ = 0;
+    std::thread thread_;
+};
+
+std::map<std::uint32_t, allot_tenant *> listed() {
+    std::map<std::uint32_t, allot_tenant *> found;
+    threads_list([](void *state, std::uint32_t id,
+                    allot_tenant *t) { (*static_cast<std::map<std::uint32_t, allot_tenant *> *>(state))[id] = t; },
+                 &found);
+    return found;
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_moved_thread_charges_the_new_tenant_from_its_next_allocation, allocated) {
+    allot_tenant *a = make("/case/a"), *b = make("/case/b");
+    worker w;
+    void *of_a = nullptr, *of_b = nullptr, *large = nullptr;
+    w.run([&] {
+        heap_set_active(a);
+        of_a = heap_malloc(100);
+    });
+    BOOST_TEST(thread_move(w.id(), b) == 0);
+    BOOST_TEST(listed()[w.id()] == b);
+    w.run([&] {
+        of_b = heap_malloc(100);
+        BOOST_TEST(heap_active() == b);
+    });
+    BOOST_TEST(heap_owner_of(of_a) == a);
+    BOOST_TEST(heap_owner_of(of_b) == b);
+    BOOST_TEST(thread_move(w.id(), a) == 0);
+    w.run([&] {
+        heap_free(of_b); // a free serves it too
+        BOOST_TEST(thread_here.active->owner == heap_for_owner(home_here(), thread_here.active->owner)->owner);
+        large = heap_malloc(1 << 20);
+        heap_free(of_a);
+    });
+    BOOST_TEST(heap_owner_of(large) == a);
+    heap_free(large);
+    BOOST_TEST(thread_move(w.id(), nullptr) == 0);
+    w.run([&] { BOOST_TEST(heap_active() == tenant_root()); });
+}
+
+BOOST_FIXTURE_TEST_CASE(a_thread_moves_itself_by_zero_and_by_its_id, allocated) {
+    allot_tenant *a = make("/case/a");
+    BOOST_TEST(thread_move(0, a) == 0);
+    BOOST_TEST(heap_active() == a);
+    BOOST_TEST(listed()[os_tid()] == a);
+    BOOST_TEST(thread_move(os_tid(), top) == 0);
+    BOOST_TEST(heap_active() == top);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_thread_that_never_allocated_is_listed_and_can_be_moved, allocated) {
+    allot_tenant *a = make("/case/a"), *b = make("/case/b");
+    worker w;
+    BOOST_TEST(listed()[w.id()] == tenant_default());
+    BOOST_TEST(thread_move(w.id(), b) == 0);
+    BOOST_TEST(thread_move(w.id(), a) == 0); // the last one counts
+    BOOST_TEST(listed()[w.id()] == a);
+    w.run([&] {
+        void *p = heap_malloc(50);
+        BOOST_TEST(heap_owner_of(p) == a);
+        heap_free(p);
+    });
+    BOOST_TEST(listed()[w.id()] == a);
+    w.run([&] { heap_set_active(top); });
+}
+
+BOOST_FIXTURE_TEST_CASE(who_is_no_thread_of_this_process_is_unknown, allocated) {
+    std::uint32_t gone = 0;
+    std::thread([&] { gone = os_tid(); }).join();
+    for (int i = 0; i < 100 && listed().count(gone) != 0; ++i) os_yield(); // the kernel takes a moment
+    BOOST_TEST(thread_move(gone, top) == -ESRCH);
+    BOOST_TEST(thread_move(1, top) == -ESRCH);
+    BOOST_TEST(thread_move(0x7fffffff, top) == -ESRCH);
+    BOOST_TEST(listed().size() == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_move_amid_an_unaccounted_scope_counts_when_it_ends, allocated) {
+    allot_tenant *a = make("/case/a");
+    worker w;
+    w.run([&] {
+        heap_set_active(top);
+        heap_unaccounted_begin();
+    });
+    BOOST_TEST(thread_move(w.id(), a) == 0);
+    w.run([&] {
+        void *p = heap_malloc(100);
+        BOOST_TEST(heap_owner_of(p) == tenant_root());
+        BOOST_TEST(heap_active() == a);
+        heap_free(p);
+        heap_unaccounted_end();
+        p = heap_malloc(100);
+        BOOST_TEST(heap_owner_of(p) == a);
+        heap_free(p);
+        heap_set_active(top);
+    });
+}
+
+BOOST_FIXTURE_TEST_CASE(a_destroyed_tenant_stands_for_its_parent_also_for_who_is_moved_to_it, allocated) {
+    allot_tenant *a = make("/case/a");
+    worker w;
+    w.run([] { heap_free(heap_malloc(1)); });
+    BOOST_TEST(thread_move(w.id(), a) == 0);
+    destroy_below("/case/a");
+    BOOST_TEST(listed()[w.id()] == top);
+    w.run([&] { BOOST_TEST(heap_active() == top); });
+}
+
+// The moved ones allocate and free as fast as they can, choose tenants themselves, begin and end; what each block is
+// charged to is one of the tenants, and nothing is lost. The last move before a thread is asked counts.
+BOOST_FIXTURE_TEST_CASE(threads_in_full_swing_can_be_moved, allocated) {
+    allot_tenant *tenants[] = {make("/case/a"), make("/case/b"), make("/case/c")};
+    std::atomic<std::uint32_t> ids[3] = {};
+    std::atomic<bool> stop{false};
+    std::atomic<unsigned> wrong{0}, switches{0};
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 3; ++t)
+        threads.emplace_back([&, t] {
+            while (!stop)
+                std::thread([&] {
+                    ids[t] = os_tid();
+                    allot_tenant *last = nullptr;
+                    void *held[64] = {};
+                    for (unsigned i = 0; i < 20000; ++i) {
+                        void *&p = held[i % 64];
+                        heap_free(p);
+                        p = heap_malloc(16 + i % 500);
+                        allot_tenant *owner = heap_owner_of(p);
+                        if (owner != last) {
+                            switches++;
+                            last = owner;
+                        }
+                        if (owner != tenants[0] && owner != tenants[1] && owner != tenants[2] &&
+                            owner != tenant_default())
+                            wrong++;
+                        if (i % 5000 == 4999) heap_set_active(tenants[t]);
+                    }
+                    for (void *p : held) heap_free(p);
+                }).join();
+        });
+    unsigned moved = 0;
+    for (unsigned i = 0; i < 6000; ++i) {
+        std::uint32_t id = ids[i % 3];
+        int error = id == 0 ? -ESRCH : thread_move(id, tenants[i / 3 % 3]);
+        if (error == 0)
+            moved++;
+        else if (error != -ESRCH)
+            wrong++;
+        if (i % 16 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    stop = true;
+    for (std::thread &thread : threads) thread.join();
+    BOOST_TEST(wrong == 0u);
+    BOOST_TEST(moved > 100u);
+    BOOST_TEST(switches > 20u);
+    for (allot_tenant *t : tenants) BOOST_TEST(tenant_current(t) == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_last_move_wins, allocated) {
+    allot_tenant *tenants[] = {make("/case/a"), make("/case/b")};
+    std::atomic<unsigned> go{0}, seen{0};
+    std::atomic<allot_tenant *> active{nullptr};
+    std::atomic<std::uint32_t> id{0};
+    constexpr unsigned rounds = 2000;
+    std::thread target([&] {
+        heap_free(heap_malloc(1));
+        id = os_tid();
+        for (unsigned round = 1; round <= rounds; ++round) {
+            while (go != round) heap_free(heap_malloc(64)); // served amid this
+            active = heap_active();
+            seen = round;
+        }
+        heap_set_active(top);
+    });
+    while (id == 0) os_yield();
+    unsigned wrong = 0;
+    for (unsigned round = 1; round <= rounds; ++round) {
+        (void)thread_move(id, tenants[round / 2 % 2]);
+        (void)thread_move(id, tenants[round % 2]);
+        go = round;
+        while (seen != round) os_yield();
+        if (active != tenants[round % 2]) wrong++;
+    }
+    target.join();
+    BOOST_TEST(wrong == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_child_knows_its_own_thread_alone, allocated) {
+    allot_tenant *a = make("/case/a");
+    worker w;
+    w.run([] { heap_free(heap_malloc(1)); });
+    child_end end = in_child([&] {
+        if (listed().size() != 1) return 1;
+        if (thread_move(w.id(), a) != -ESRCH) return 2;
+        return thread_move(0, a) == 0 && heap_active() == a ? 0 : 3;
+    });
+    BOOST_TEST(end.exited_with(0));
+}
