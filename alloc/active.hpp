@@ -10,7 +10,7 @@
 //   mover:  request, membarrier, blank the pointer          thread: pointer, then request
 //   reset:  say which tenant, membarrier, look at works_for   thread: works_for, then which tenant is being reset
 // Either the thread sees what the other one has said, or the other one comes after and sees (or overwrites) what it has
-// stored. Without membarrier both have a full fence.
+// stored. Without membarrier both pass through one shared word instead.
 //
 // Threads: the home's own, not amid a slow path, unless it says otherwise.
 // Invariants: 1. thread_here.active is home::current, or heap_of_nobody with somebody's request on its way or served.

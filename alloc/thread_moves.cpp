@@ -159,6 +159,7 @@ int thread_move(std::uint32_t thread_id, allot_tenant *to) {
 }
 
 void threads_list(void (*each)(void *state, std::uint32_t thread_id, allot_tenant *), void *state) {
+    (void)home_here(); // repairs the child of a fork
     if (for_each_thread_id([&](std::uint32_t id) { each(state, id, tenant_of_thread(id)); })) return;
     for (home *h = homes_first(); h != nullptr; h = h->next_home) // what is known without /proc
         if (std::uint32_t id = h->thread_id.load(std::memory_order_relaxed); id != 0)

@@ -79,8 +79,8 @@ BOOST_FIXTURE_TEST_CASE(what_other_threads_allocated_and_left_goes_too, allocate
         heap_free(p);
         expect_whole();
     });
-    std::thread([&] { allocate_many(t, 2 * mib); }).join();
     steps.arrive_and_wait();
+    std::thread([&] { allocate_many(t, 2 * mib); }).join();
     allocate_many(t);
     BOOST_TEST(tenant_current(t) > 13 * mib);
     BOOST_TEST(heap_reset(t) == 0);

@@ -120,13 +120,14 @@ BOOST_FIXTURE_TEST_CASE(a_thread_that_never_allocated_is_listed_and_can_be_moved
 }
 
 BOOST_FIXTURE_TEST_CASE(who_is_no_thread_of_this_process_is_unknown, allocated) {
+    std::size_t before = listed().size(); // a sanitizer has a thread of its own
     std::uint32_t gone = 0;
     std::thread([&] { gone = os_tid(); }).join();
     for (int i = 0; i < 100 && listed().count(gone) != 0; ++i) os_yield(); // the kernel takes a moment
     BOOST_TEST(thread_move(gone, top) == -ESRCH);
     BOOST_TEST(thread_move(1, top) == -ESRCH);
     BOOST_TEST(thread_move(0x7fffffff, top) == -ESRCH);
-    BOOST_TEST(listed().size() == 1u);
+    BOOST_TEST(listed().size() == before);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_move_amid_an_unaccounted_scope_counts_when_it_ends, allocated) {
@@ -244,7 +245,7 @@ BOOST_FIXTURE_TEST_CASE(a_child_knows_its_own_thread_alone, allocated) {
     worker w;
     w.run([] { heap_free(heap_malloc(1)); });
     child_end end = in_child([&] {
-        if (listed().size() != 1) return 1;
+        if (listed().count(w.id()) != 0 || listed().count(os_tid()) != 1) return 1;
         if (thread_move(w.id(), a) != -ESRCH) return 2;
         return thread_move(0, a) == 0 && heap_active() == a ? 0 : 3;
     });

@@ -1,0 +1,18 @@
+#include "expect.h"
+
+int main(void) {
+    allot_tenant *mine = tenant_below(NULL, "mine", NULL), *other = tenant_below(NULL, "other", "64K");
+    allot_set_active(mine);
+    void *block = allot_malloc_in(other, 1000);
+    expect(allot_owner_of(block) == other);
+    expect(allot_malloc_in(other, 65536) == NULL && errno == ENOMEM);
+    expect(allot_set_active(mine) == mine);
+    void *roots = allot_malloc_in(NULL, 10);
+    expect(allot_owner_of(roots) == allot_root());
+    expect(allot_owner_of(NULL) == NULL);
+    allot_free(block);
+    allot_free(roots);
+    expect(allot_tenant_current(other) == 0);
+    allot_set_active(NULL);
+    return everything_adds_up();
+}
