@@ -97,8 +97,8 @@ struct thread_state {
     // A handle, since a handle knows when its tenant is gone: chosen by the thread or its mover, also for when there is no
     // home to open a heap in, or another one. nullptr: the process's tenant.
     allot_tenant *active_tenant;
-    std::uint16_t unaccounted;   // scopes entered
-    std::uint8_t farewells;      // how often the thread's destructor ran
+    std::uint16_t unaccounted; // scopes entered
+    std::uint8_t farewells;    // how often the thread's destructor ran
 };
 // constinit also here: the compiler then knows that no initialiser has to run before each use.
 [[gnu::visibility("hidden")]] extern constinit thread_local thread_state thread_here;

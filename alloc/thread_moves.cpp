@@ -174,9 +174,8 @@ void serve_waiting_move(home *h) {
     {
         std::uint64_t start_time = start_time_of(self);
         lock_guard guard(waiting.lock);
-        to = take_out([&](const waiting_move &move) {
-            return move.thread_id == self && move.start_time == start_time;
-        });
+        to =
+            take_out([&](const waiting_move &move) { return move.thread_id == self && move.start_time == start_time; });
     }
     if (to == nullptr) return;
     h->move_to.store(to, std::memory_order_relaxed);

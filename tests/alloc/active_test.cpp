@@ -90,7 +90,7 @@ BOOST_FIXTURE_TEST_CASE(who_chooses_a_closed_tenant_waits_until_it_is_open, allo
         std::this_thread::sleep_for(std::chrono::milliseconds(30));
         BOOST_TEST(!inside);
         BOOST_TEST(closed.somebody_is_inside(home_here())); // it is at the door
-        heap_set_active(top); // other tenants are open
+        heap_set_active(top);                               // other tenants are open
     }
     other.join();
     BOOST_TEST(inside);

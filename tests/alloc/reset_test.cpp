@@ -62,7 +62,8 @@ BOOST_FIXTURE_TEST_CASE(a_reset_frees_all_that_the_tenant_owns_and_nothing_else,
         BOOST_TEST(heap_reset(t) == 0); // nothing is left to do
     }
     for (void *p : others) {
-        BOOST_TEST(is_filled(p, heap_usable_size(p), static_cast<unsigned>((reinterpret_cast<std::uintptr_t>(p) >> 4))));
+        BOOST_TEST(
+            is_filled(p, heap_usable_size(p), static_cast<unsigned>((reinterpret_cast<std::uintptr_t>(p) >> 4))));
         heap_free(p);
     }
 }

@@ -8,8 +8,8 @@
 
 #include <atomic>
 #include <barrier>
-#include <functional>
 #include <cerrno>
+#include <functional>
 #include <map>
 #include <thread>
 #include <vector>
