@@ -7,6 +7,7 @@
 
 #include "accounting/base/units.hpp"
 #include "accounting/context.hpp"
+#include "accounting/refusal.hpp"
 
 #include <cstdint>
 
@@ -65,8 +66,9 @@ void context_close(context *);                   // by the owner: settles, gives
 // the slabs over takes the context with them and simply goes on using it.
 void context_park(context *);
 
-// context_charge said false. True: covered now. False: refused; d has been taken out of net again and the refusal is
-// counted (events max, oom). Never runs user code, never prints unless the tenant's policy says so.
+// context_charge said false. True: covered now. False: refused so far: d has been taken out of net again, event `max` is
+// counted, and refusal_take() of settle.hpp gives what is to be settled, once the caller holds nothing, before it tries
+// again or gives up. Never runs user code, never prints.
 [[nodiscard]] bool context_charge_slow(context *, net_word d);
 // context_uncharge said false.
 void context_uncharge_slow(context *);
@@ -75,15 +77,20 @@ void context_uncharge_slow(context *);
 void context_fold(context *);
 
 // --- direct charges: objects >= direct_charge_bytes, and external bytes ---------------------------------------------
-// The caller holds a reference of the handle.
+// The caller holds a reference of the handle. False: refused so far, see `left` and settle.hpp.
+[[nodiscard]] bool charge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind, refusal &left);
+// For callers amid nothing: settles whatever comes up. False: refused for good.
 [[nodiscard]] bool charge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind);
 void uncharge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind);
 // Large objects, by the thread that uses a context of the handle: no system call. Any context of the same handle may give
-// back what another one was charged; a context of handle 0 counts nothing.
+// back what another one was charged; a context of handle 0 counts nothing. False: as context_charge_slow.
 [[nodiscard]] bool context_charge_bytes(context *, std::uint64_t bytes);
 void context_uncharge_bytes(context *, std::uint64_t bytes);
 // Moves a charge that exists between owners: exact at every level, ignores limits only for common ancestors.
-[[nodiscard]] bool transfer_charge(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint64_t objects);
+[[nodiscard]] bool transfer_charge(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint64_t objects,
+                                   refusal &left);
+[[nodiscard]] bool transfer_charge(std::uint32_t from, std::uint32_t to, std::uint64_t bytes,
+                                   std::uint64_t objects); // settled
 
 // --- the recount ----------------------------------------------------------------------------------------------------
 // What alloc/ found alive, per obj_cgroup: slab objects < direct_charge_bytes ...

@@ -5,7 +5,9 @@
 #include "accounting/base/os.hpp"
 #include "accounting/context_table.hpp"
 #include "accounting/drain.hpp"
+#include "accounting/failures.hpp"
 #include "accounting/obj_cgroup.hpp"
+#include "accounting/thread_charges.hpp"
 
 namespace allot {
 
@@ -16,15 +18,24 @@ page_counter *counter_above(const tenant &t) {
     return parent == nullptr ? nullptr : &parent->counter;
 }
 
+std::uint64_t beyond_max(const tenant &t, charge_limit limit) {
+    switch (limit) {
+    case charge_limit::max: return 0;
+    case charge_limit::headroom: return t.headroom.load(std::memory_order_relaxed);
+    case charge_limit::none: return unlimited;
+    }
+    return 0;
+}
+
 } // namespace
 
 // --- the tree ---------------------------------------------------------------------------------------------------------
 
-tenant *tree_try_charge(tenant &from, std::uint64_t bytes, const tenant *stop) {
+tenant *tree_try_charge(tenant &from, std::uint64_t bytes, const tenant *stop, charge_limit limit) {
     std::uint64_t reached[tenant_depth_max + 1]; // usage after this charge, by distance from `from`
     std::uint32_t levels = 0;
     for (tenant *t = &from; t != nullptr && t != stop; t = parent_of(*t)) {
-        reached[levels] = page_counter_try_charge(t->counter, bytes);
+        reached[levels] = page_counter_try_charge(t->counter, bytes, beyond_max(*t, limit));
         if (reached[levels] == charge_refused) {
             tree_uncharge(from, bytes, t);
             return t;
@@ -37,8 +48,10 @@ tenant *tree_try_charge(tenant &from, std::uint64_t bytes, const tenant *stop) {
         if (reached[level] > t->counter.peak.load(std::memory_order_relaxed))
             page_counter_raise_peak(t->counter, reached[level]);
         std::uint64_t high = t->counter.high.load(std::memory_order_relaxed);
-        if (reached[level] > high && reached[level] - bytes <= high) [[unlikely]]
-            count_event(*t, allot_event_high);
+        if (reached[level] > high) [[unlikely]] {
+            if (reached[level] - bytes <= high) count_event(*t, allot_event_high);
+            charges_here.flags |= owes_visit;
+        }
         if (has_protection(t->counter)) page_counter_propagate(t->counter, counter_above(*t));
     }
     return nullptr;
@@ -53,6 +66,7 @@ void tree_uncharge(tenant &from, std::uint64_t bytes, const tenant *stop) {
 
 std::uint64_t charge_batch_of(const tenant &from) {
     if (os_membarrier_mode() == membarrier_mode::unavailable) return 0;
+    if (from.counts_charges.load(std::memory_order_relaxed) != 0) return 0; // each charge is to be counted
     std::uint64_t batch = charge_batch_bytes;
     for (const tenant *t = &from; t != nullptr; t = parent_of(*t)) {
         std::uint64_t max = t->counter.max.load(std::memory_order_relaxed);
@@ -64,6 +78,37 @@ std::uint64_t charge_batch_of(const tenant &from) {
         if (share < batch) batch = share;
     }
     return batch < page_bytes ? 0 : batch / page_bytes * page_bytes;
+}
+
+bool is_at_or_below(const tenant &t, const tenant &top) {
+    const tenant *at = &t;
+    while (at->counter.depth > top.counter.depth) at = parent_of(*at);
+    return at == &top;
+}
+
+bool may_use_headroom(const tenant &t, std::uint64_t bytes) {
+    const thread_charges &here = charges_here;
+    if (here.emergencies != 0) return true;
+    if (here.armed == 0 || bytes > headroom_charge_bytes) return false;
+    const tenant *level = tenant_named_by(here.armed);
+    return level != nullptr && is_at_or_below(t, *level);
+}
+
+void charge_fitted(const tenant &t) {
+    if (charges_here.armed == 0) [[likely]]
+        return;
+    const tenant *level = tenant_named_by(charges_here.armed);
+    if (level == nullptr || is_at_or_below(t, *level)) charges_here.armed = 0;
+}
+
+void leave_refusal(refusal &left, std::uint32_t asked, std::uint32_t level_depth, refusal_kind kind,
+                   std::uint64_t bytes) {
+    left = {.asked = asked,
+            .level_depth = static_cast<std::uint8_t>(level_depth),
+            .kind = kind,
+            .tries = left.tries,
+            .bytes = bytes};
+    charges_here.flags |= owes_refusal;
 }
 
 // --- a context's slow paths -----------------------------------------------------------------------------------------
@@ -91,6 +136,7 @@ tenant *context_cover(context &c) {
         std::uint64_t charged = 0;
         if (tenant *level = charge_with_batch(t, need, batch, charged)) return level;
         c.stock.store(stock + static_cast<std::int64_t>(charged), std::memory_order_relaxed);
+        charge_fitted(t);
     }
     cold_of(c).thread = os_tid();
     context_unseal(c, batch);
@@ -104,33 +150,73 @@ namespace {
 bool charge_in_handler(context &c, net_word d) {
     bool interrupted_its_slow_path = lock_is_mine(c.lock);
     if (interrupted_its_slow_path || lock_try_for_a_while(c.lock, lock_rank::context)) {
+        tenant &t = *tenant_named_by(c.obj_cgroup);
         auto bytes = static_cast<std::uint64_t>(net_bytes(d));
-        bool fits = tree_try_charge(*tenant_named_by(c.obj_cgroup), bytes) == nullptr;
+        tenant *level = tree_try_charge(t, bytes);
+        if (level != nullptr && charges_here.mode >= charge_mode::atomic) {
+            count_event(*level, allot_event_max);
+            level = charge_over(t, bytes);
+        }
         // release: see context_cold::late.
-        if (fits) cold_of(c).late.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_release);
+        if (level == nullptr) cold_of(c).late.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_release);
         if (!interrupted_its_slow_path) lock_give(c.lock, lock_rank::context);
-        if (fits) return true;
+        if (level == nullptr) return true;
     }
     net_add(c.net, -d);
     return false;
 }
 
+enum class attempt : std::uint32_t { covered, refused, must_drain };
+
+// All that needs no drain, under the context's lock.
+attempt try_without_drain(context &c, net_word d) {
+    lock_scope own(c.lock, lock_rank::context);
+    tenant &t = *tenant_named_by(c.obj_cgroup);
+    auto bytes = static_cast<std::uint64_t>(net_bytes(d));
+    if (failure_is_due(t, bytes)) [[unlikely]] {
+        context_take_back(c, d, t);
+        leave_refusal(cold_of(c).refused, c.obj_cgroup, t.counter.depth, refusal_kind::injected, bytes);
+        return attempt::refused;
+    }
+    tenant *level = context_cover(c);
+    if (level == nullptr) return attempt::covered;
+    if (charges_here.mode != charge_mode::atomic) return attempt::must_drain;
+    auto missing = static_cast<std::uint64_t>(-c.stock.load(std::memory_order_relaxed));
+    if (charge_over(t, missing) != nullptr) return attempt::must_drain;
+    count_event(*level, allot_event_max);
+    c.stock.store(0, std::memory_order_relaxed);
+    return attempt::covered;
+}
+
 } // namespace
+
+tenant *charge_over(tenant &t, std::uint64_t bytes, const tenant *stop) {
+    if (tenant *uncountable = tree_try_charge(t, bytes, stop, charge_limit::none)) return uncountable;
+    t.forced.fetch_add(bytes, std::memory_order_relaxed);
+    return nullptr;
+}
+
+void context_take_back(context &c, net_word d, tenant &t) {
+    net_add(c.net, -d);
+    context_take_over(c);
+    std::int64_t unused = c.stock.load(std::memory_order_relaxed);
+    if (unused <= 0) return;
+    c.stock.store(0, std::memory_order_relaxed);
+    tree_uncharge(t, static_cast<std::uint64_t>(unused));
+}
 
 bool context_charge_slow(context *c, net_word d) {
     ALLOT_ASSERT(net_bytes(d) > 0 && net_bytes(d) % size_grain == 0 && "sizes are multiples of 16");
     if (holds_locks()) [[unlikely]]
         return charge_in_handler(*c, d);
-    {
-        lock_scope own(c->lock, lock_rank::context);
-        if (context_cover(*c) == nullptr) return true;
-    }
+    attempt first = try_without_drain(*c, d);
+    if (first != attempt::must_drain) return first == attempt::covered;
     signals_blocked quiet;
-    auto bytes = static_cast<std::uint64_t>(net_bytes(d));
-    drain_result result = drain_and_charge({.ctx = c, .d = d, .obj_cgroup = c->obj_cgroup, .bytes = bytes});
-    if (result.level == nullptr) return true;
-    refused(*result.asked, *result.level, bytes);
-    return false;
+    return drain_and_charge({.ctx = c,
+                             .d = d,
+                             .obj_cgroup = c->obj_cgroup,
+                             .bytes = static_cast<std::uint64_t>(net_bytes(d)),
+                             .left = &cold_of(*c).refused});
 }
 
 void context_uncharge_slow(context *c) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "accounting/context.hpp"
+#include "accounting/refusal.hpp"
 #include "accounting/tenant.hpp"
 
 #include <cstdint>
@@ -19,7 +20,9 @@ namespace allot {
 
 // Charges from, its parent, … up to but without `stop` (nullptr: up to the root). nullptr: done; else the level that has
 // no room, and nothing was changed.
-[[nodiscard]] tenant *tree_try_charge(tenant &from, std::uint64_t bytes, const tenant *stop = nullptr);
+enum class charge_limit : std::uint8_t { max, headroom, none }; // how far a charge may go at each level
+[[nodiscard]] tenant *tree_try_charge(tenant &from, std::uint64_t bytes, const tenant *stop = nullptr,
+                                      charge_limit = charge_limit::max);
 void tree_uncharge(tenant &from, std::uint64_t bytes, const tenant *stop = nullptr);
 
 // How much a context of t may charge ahead: a page or more, multiples of 16; 0: nothing, each operation is exact.
@@ -29,7 +32,21 @@ void tree_uncharge(tenant &from, std::uint64_t bytes, const tenant *stop = nullp
 // lock. nullptr: covered; else the level that has no room, and c stays sealed with a negative stock.
 [[nodiscard]] tenant *context_cover(context &c);
 
-// What a refusal leads to by the tenant's policy, after everything has been undone and unlocked.
-void refused(tenant &asked, tenant &level, std::uint64_t bytes);
+// Charges all levels whatever their limits, and counts it as forced. nullptr: done; else the level whose word cannot
+// count so much.
+[[nodiscard]] tenant *charge_over(tenant &t, std::uint64_t bytes, const tenant *stop = nullptr);
+
+// What net was raised by goes out of it again, and what the context then has unused goes back. The owner of c, under its
+// lock.
+void context_take_back(context &c, net_word d, tenant &t);
+
+// A charge of `bytes` below t succeeded within max: the headroom that a refusal above t had armed is not needed any more.
+void charge_fitted(const tenant &t);
+// Whether a refusal of this thread, or an emergency scope, lets a charge of t use headroom.
+[[nodiscard]] bool may_use_headroom(const tenant &t, std::uint64_t bytes);
+[[nodiscard]] bool is_at_or_below(const tenant &t, const tenant &top);
+
+// Fills in what a refused charge leaves to settle, and that it does.
+void leave_refusal(refusal &left, std::uint32_t asked, std::uint32_t level_depth, refusal_kind, std::uint64_t bytes);
 
 } // namespace allot

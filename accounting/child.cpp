@@ -8,6 +8,7 @@
 #include "accounting/obj_cgroup.hpp"
 #include "accounting/processes.hpp"
 #include "accounting/tenant.hpp"
+#include "accounting/tenant_extra.hpp"
 
 #include <cstring>
 
@@ -37,6 +38,8 @@ void empty(tenant &t) {
         part->store(0, std::memory_order_relaxed);
     for (auto *line : {&t.large, &t.external, &t.settled_bytes, &t.settled_objects})
         line->store(0, std::memory_order_relaxed);
+    for (auto *line : {&t.forced, &t.headroom_charges}) line->store(0, std::memory_order_relaxed);
+    t.nr_descendants = 0;
     for (std::uint32_t e = 0; e < events_capacity; ++e) {
         t.events[e].store(0, std::memory_order_relaxed);
         t.events_local[e].store(0, std::memory_order_relaxed);
@@ -87,6 +90,28 @@ void rebuild_tenants() {
             forget_tenant(t);
         else
             record_put<tenant>(index);
+    }
+}
+
+// A record belongs to the living tenant that it names and that names it; whatever it counted was the parent's. A plan of
+// failures goes on from its beginning.
+void rebuild_extras() {
+    const std::uint32_t count = record_count<tenant_extra>();
+    for (std::uint32_t index = 1; index < record_count<tenant>(); ++index) {
+        tenant &t = record_at<tenant>(index);
+        std::uint32_t named = t.extra.load(std::memory_order_relaxed);
+        bool is_own = is_living(&t) && named != 0 && named < count && record_at<tenant_extra>(named).tenant == index;
+        if (!is_own) t.extra.store(0, std::memory_order_relaxed);
+    }
+    for (std::uint32_t index = 1; index < count; ++index) {
+        tenant_extra &extra = record_at<tenant_extra>(index);
+        bool is_used = is_copied(extra.tenant) &&
+                       record_at<tenant>(extra.tenant).extra.load(std::memory_order_relaxed) == index;
+        extra.failures.counted.store(0, std::memory_order_relaxed);
+        extra.failures.injected.store(0, std::memory_order_relaxed);
+        if (is_used) continue;
+        extra.tenant = 0;
+        record_put<tenant_extra>(index);
     }
 }
 
@@ -176,6 +201,7 @@ void child_start(const options &o) {
     forget_lists(h);
     forget_contexts(h);
     rebuild_tenants();
+    rebuild_extras();
     rebuild_handles();
     h.anomalies.store(0, std::memory_order_relaxed);
     h.nr_deferred.store(0, std::memory_order_relaxed);

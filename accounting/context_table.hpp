@@ -15,6 +15,7 @@
 
 #include "accounting/base/mutex.hpp"
 #include "accounting/context.hpp"
+#include "accounting/refusal.hpp"
 #include "accounting/region.hpp"
 
 #include <atomic>
@@ -38,7 +39,8 @@ struct context_cold {
     std::uint32_t process; // index of the process whose thread opened it
     std::uint32_t thread;  // thread id of the owner, 0 while parked; for reports
     std::uint32_t epoch;   // counts the holders of the lock that changed hi
-    std::uint32_t unused[2];
+    // What the owner's last refused charge left to settle. Written and read by the owner alone.
+    refusal refused;
 };
 
 struct context_record {

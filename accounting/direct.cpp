@@ -2,8 +2,11 @@
 
 #include "accounting/base/os.hpp"
 #include "accounting/charge.hpp"
+#include "accounting/context_table.hpp"
 #include "accounting/drain.hpp"
+#include "accounting/failures.hpp"
 #include "accounting/obj_cgroup.hpp"
+#include "accounting/settle.hpp"
 
 namespace allot {
 
@@ -80,14 +83,29 @@ private:
     bool took_ = false;
 };
 
-bool charge_line(tenant &t, std::uint64_t bytes, std::atomic<std::int64_t> tenant::*line) {
-    if (tree_try_charge(t, bytes) != nullptr) return false;
+using tenant_line = std::atomic<std::int64_t> tenant::*;
+
+enum class attempt : std::uint32_t { charged, refused, must_drain };
+
+// All that needs no drain, with the lock that keeps t in place.
+attempt try_line(tenant &t, std::uint32_t obj_cgroup, std::uint64_t bytes, tenant_line line, refusal &left) {
+    if (failure_is_due(t, bytes)) [[unlikely]] {
+        leave_refusal(left, obj_cgroup, t.counter.depth, refusal_kind::injected, bytes);
+        return attempt::refused;
+    }
+    tenant *level = tree_try_charge(t, bytes);
+    if (level == nullptr) {
+        charge_fitted(t);
+    } else {
+        if (charges_here.mode != charge_mode::atomic || charge_over(t, bytes) != nullptr) return attempt::must_drain;
+        count_event(*level, allot_event_max);
+    }
     (t.*line).fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
-    return true;
+    return attempt::charged;
 }
 
 // One step, for large bytes are uncharged under the locks of several contexts. What was never charged stays out of it.
-void uncharge_line(tenant &t, std::uint64_t bytes, std::atomic<std::int64_t> tenant::*line) {
+void uncharge_line(tenant &t, std::uint64_t bytes, tenant_line line) {
     std::int64_t have = (t.*line).load(std::memory_order_relaxed);
     std::uint64_t taken;
     do {
@@ -107,13 +125,6 @@ void defer(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind kind) {
     region().nr_deferred.fetch_add(1, std::memory_order_relaxed);
 }
 
-bool drain_for(std::uint32_t obj_cgroup, std::uint64_t bytes, std::atomic<std::int64_t> tenant::*line) {
-    drain_result result = drain_and_charge({.obj_cgroup = obj_cgroup, .bytes = bytes, .line = line});
-    if (result.level == nullptr) return true;
-    refused(*result.asked, *result.level, bytes);
-    return false;
-}
-
 } // namespace
 
 void take_deferred(obj_cgroup &o) {
@@ -126,16 +137,27 @@ void take_deferred(obj_cgroup &o) {
     }
 }
 
-bool charge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind kind) {
+bool charge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind kind, refusal &left) {
+    left.kind = refusal_kind::none;
     if (obj_cgroup == 0) return true; // of a process that is not accounted
     // No handler runs while a direct lock is held: it could wait for somebody who waits for the lock.
     signals_blocked quiet;
     {
         locked_tenant t(obj_cgroup);
         if (t.get() == nullptr) return false;
-        if (charge_line(*t.get(), bytes, line_of(kind))) return true;
+        attempt first = try_line(*t.get(), obj_cgroup, bytes, line_of(kind), left);
+        if (first != attempt::must_drain) return first == attempt::charged;
     }
-    return !holds_locks() && drain_for(obj_cgroup, bytes, line_of(kind));
+    if (holds_locks()) return false;
+    return drain_and_charge({.obj_cgroup = obj_cgroup, .bytes = bytes, .line = line_of(kind), .left = &left});
+}
+
+bool charge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind kind) {
+    refusal left;
+    while (!charge_bytes(obj_cgroup, bytes, kind, left))
+        if (!settle_refusal(left)) return false;
+    if (settle_is_due()) settle_charge(obj_cgroup);
+    return true;
 }
 
 void uncharge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind kind) {
@@ -154,15 +176,17 @@ void uncharge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind k
 }
 
 bool context_charge_bytes(context *c, std::uint64_t bytes) {
+    refusal &left = cold_of(*c).refused; // of uncounted contexts, which have nothing behind them, never touched
     if (c->obj_cgroup == 0) return true;
     {
         locked_context own(*c);
         if (!own) return false;
-        if (charge_line(*tenant_named_by(c->obj_cgroup), bytes, &tenant::large)) return true;
+        attempt first = try_line(*tenant_named_by(c->obj_cgroup), c->obj_cgroup, bytes, &tenant::large, left);
+        if (first != attempt::must_drain) return first == attempt::charged;
     }
     if (holds_locks()) return false; // a handler amid our own code
     signals_blocked quiet;
-    return drain_for(c->obj_cgroup, bytes, &tenant::large);
+    return drain_and_charge({.obj_cgroup = c->obj_cgroup, .bytes = bytes, .line = &tenant::large, .left = &left});
 }
 
 void context_uncharge_bytes(context *c, std::uint64_t bytes) {
@@ -176,18 +200,24 @@ void context_uncharge_bytes(context *c, std::uint64_t bytes) {
     take_deferred(record_at<struct obj_cgroup>(c->obj_cgroup));
 }
 
-bool transfer_charge(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint64_t objects) {
+bool transfer_charge(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint64_t objects, refusal &left) {
+    left.kind = refusal_kind::none;
     if (tenant_named_by(from) == tenant_named_by(to)) return true;
     if (holds_locks()) return false; // a handler amid our own code
     bool is_large = objects == 1 && bytes >= direct_charge_bytes;
-    refused_charge charge{.obj_cgroup = to, .bytes = bytes, .objects = objects, .from = from};
+    refused_charge charge{.obj_cgroup = to, .bytes = bytes, .objects = objects, .from = from, .left = &left};
     charge.line = is_large ? &tenant::large : &tenant::settled_bytes;
     if (!is_large) charge.object_line = &tenant::settled_objects;
     signals_blocked quiet;
-    drain_result result = drain_and_charge(charge);
-    if (result.level == nullptr) return true;
-    refused(*result.asked, *result.level, bytes);
-    return false;
+    return drain_and_charge(charge);
+}
+
+bool transfer_charge(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint64_t objects) {
+    refusal left;
+    while (!transfer_charge(from, to, bytes, objects, left))
+        if (!settle_refusal(left)) return false;
+    if (settle_is_due()) settle_charge(to);
+    return true;
 }
 
 } // namespace allot

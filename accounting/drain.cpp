@@ -5,6 +5,7 @@
 #include "accounting/context_table.hpp"
 #include "accounting/direct.hpp"
 #include "accounting/obj_cgroup.hpp"
+#include "accounting/thread_charges.hpp"
 
 namespace allot {
 
@@ -99,11 +100,15 @@ void add_to(tenant &t, const refused_charge &charge, std::int64_t sign) {
         (t.*charge.object_line).fetch_add(sign * static_cast<std::int64_t>(charge.objects), std::memory_order_relaxed);
 }
 
+tenant *charge_tree(tenant &t, std::uint64_t bytes, const tenant *stop, charge_limit limit) {
+    return limit == charge_limit::none ? charge_over(t, bytes, stop) : tree_try_charge(t, bytes, stop, limit);
+}
+
 // A charge without context, with its books; tenants stay, for the drain lock is held. nullptr: charged.
-tenant *try_direct(const refused_charge &charge, tenant &to) {
+tenant *try_direct(const refused_charge &charge, tenant &to, charge_limit limit) {
     tenant *from = tenant_named_by(charge.from); // nullptr: a new charge
     const tenant *stop = from == nullptr ? nullptr : common_ancestor(from, &to);
-    tenant *level = tree_try_charge(to, charge.bytes, stop);
+    tenant *level = charge_tree(to, charge.bytes, stop, limit);
     if (level != nullptr) return level;
     add_to(to, charge, 1);
     if (from != nullptr) {
@@ -120,29 +125,35 @@ tenant *retry(const refused_charge &charge, tenant &asked) {
         return context_cover(*charge.ctx);
     }
     lock_scope direct(direct_lock_of(asked.index), lock_rank::direct);
-    return try_direct(charge, asked);
+    tenant *level = try_direct(charge, asked, charge_limit::max);
+    if (level == nullptr) charge_fitted(asked);
+    return level;
 }
 
 // With every lock of the subtree held: exactly what is missing, and nothing ahead.
-tenant *charge_exactly(const refused_charge &charge, tenant &t) {
-    if (charge.ctx == nullptr) return try_direct(charge, t);
+tenant *charge_exactly(const refused_charge &charge, tenant &t, charge_limit limit) {
+    if (charge.ctx == nullptr) return try_direct(charge, t, limit);
     context &c = *charge.ctx;
     context_take_over(c);
     std::int64_t stock = c.stock.load(std::memory_order_relaxed);
     if (stock >= 0) return nullptr;
-    tenant *level = tree_try_charge(t, static_cast<std::uint64_t>(-stock));
+    tenant *level = charge_tree(t, static_cast<std::uint64_t>(-stock), nullptr, limit);
     if (level == nullptr) c.stock.store(0, std::memory_order_relaxed);
     return level;
 }
 
-// The operation did not happen: what net was raised by goes out of it, and what the context then has unused goes back.
-void take_back(context &c, net_word d, tenant &t) {
-    net_add(c.net, -d);
-    context_take_over(c);
-    std::int64_t unused = c.stock.load(std::memory_order_relaxed);
-    if (unused <= 0) return;
-    c.stock.store(0, std::memory_order_relaxed);
-    tree_uncharge(t, static_cast<std::uint64_t>(unused));
+// Everything has been taken that can be, at `top`. What the thread may do beyond max. nullptr: charged.
+tenant *charge_beyond(const refused_charge &charge, tenant &asked, const tenant &top, tenant *level) {
+    if (may_use_headroom(asked, charge.bytes)) {
+        level = charge_exactly(charge, asked, charge_limit::headroom);
+        if (level == nullptr) {
+            asked.headroom_charges.fetch_add(1, std::memory_order_relaxed);
+            return nullptr;
+        }
+        if (level->counter.depth < top.counter.depth) return level; // it has not been drained yet
+    }
+    if (charges_here.mode == charge_mode::forced) return charge_exactly(charge, asked, charge_limit::none);
+    return level;
 }
 
 // Seals, takes and tries over one subtree. nullptr: charged; else the level that has no room.
@@ -153,10 +164,13 @@ tenant *drain_subtree(const tenant &top, const refused_charge &charge, tenant &a
         os_set_membarrier_mode(membarrier_mode::unavailable);
     }
     take_unused(top, known);
-    tenant *level = charge_exactly(charge, asked);
+    tenant *level = charge_exactly(charge, asked, charge_limit::max);
+    if (level == nullptr) charge_fitted(asked);
+    if (level != nullptr && level->counter.depth >= top.counter.depth)
+        level = charge_beyond(charge, asked, top, level);
     if (level != nullptr && level->counter.depth >= top.counter.depth) {
-        count_event(*level, allot_event_oom);
-        if (charge.ctx != nullptr) take_back(*charge.ctx, charge.d, asked);
+        if (charge.ctx != nullptr && charge.d != 0) context_take_back(*charge.ctx, charge.d, asked);
+        leave_refusal(*charge.left, charge.obj_cgroup, level->counter.depth, refusal_kind::limit, charge.bytes);
     }
     unlock_subtree(top);
     return level;
@@ -164,11 +178,11 @@ tenant *drain_subtree(const tenant &top, const refused_charge &charge, tenant &a
 
 } // namespace
 
-drain_result drain_and_charge(const refused_charge &charge) {
+bool drain_and_charge(const refused_charge &charge) {
     lock_scope drain(region().drain_lock.word, lock_rank::drain);
     tenant &asked = *tenant_named_by(charge.obj_cgroup);
     tenant *level = retry(charge, asked);
-    if (level == nullptr) return {&asked, nullptr};
+    if (level == nullptr) return true;
     // No context is opened or closed from here on, and no bytes are charged directly.
     lock_scope registry(region().registry_lock.word, lock_rank::registry);
     lock_all_direct();
@@ -181,7 +195,7 @@ drain_result drain_and_charge(const refused_charge &charge) {
         level = drain_subtree(*top, charge, asked);
     }
     unlock_all_direct();
-    return {&asked, level};
+    return level == nullptr;
 }
 
 void drain_subtree_of(const tenant &top) {

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "accounting/context.hpp"
+#include "accounting/refusal.hpp"
 #include "accounting/tenant.hpp"
 
 #include <cstdint>
@@ -34,14 +35,13 @@ struct refused_charge {
     std::atomic<std::int64_t> tenant::*object_line = nullptr;
     // Not 0: the charge exists already, for this handle's tenant, and is moved: common ancestors are left alone.
     std::uint32_t from = 0;
+    refusal *left; // what a refusal leaves to settle
 };
 
-struct drain_result {
-    tenant *asked;
-    tenant *level; // that refused finally; nullptr: charged
-};
-// The calling thread owns ctx and holds no lock. With signals blocked.
-[[nodiscard]] drain_result drain_and_charge(const refused_charge &charge);
+// True: charged, within max, or by headroom, or over it where the thread's mode says so. False: everything is as before,
+// `max` is counted, and the caller has a refusal to settle. The calling thread owns ctx and holds no lock. With signals
+// blocked.
+[[nodiscard]] bool drain_and_charge(const refused_charge &charge);
 
 // Takes all stocks below top, for a limit that has been lowered: what lies in stock could be used in spite of it. With
 // drain lock and registry lock.

@@ -2,15 +2,20 @@
 
 namespace allot {
 
-std::uint64_t page_counter_try_charge(page_counter &c, std::uint64_t bytes) {
+std::uint64_t page_counter_try_charge(page_counter &c, std::uint64_t bytes, std::uint64_t beyond) {
     std::int64_t seen = c.word.load(std::memory_order_relaxed);
     for (;;) {
         std::uint64_t now = usage_of(seen) + bytes;
-        if (now > c.max.load(std::memory_order_relaxed) || now > static_cast<std::uint64_t>(usage_max) || now < bytes)
-            return charge_refused;
+        std::uint64_t max = c.max.load(std::memory_order_relaxed);
+        std::uint64_t limit = max < unlimited - beyond ? max + beyond : unlimited;
+        if (now > limit || now > static_cast<std::uint64_t>(usage_max) || now < bytes) return charge_refused;
         std::int64_t next = seen + (static_cast<std::int64_t>(bytes) << usage_shift);
         if (c.word.compare_exchange_weak(seen, next, std::memory_order_relaxed)) return now;
     }
+}
+
+std::uint64_t page_counter_charge(page_counter &c, std::uint64_t bytes) {
+    return page_counter_try_charge(c, bytes, unlimited);
 }
 
 std::uint64_t page_counter_uncharge(page_counter &c, std::uint64_t bytes) {

@@ -60,7 +60,10 @@ inline std::uint64_t usage(const page_counter &c) { return usage_of(c.word.load(
 
 // The usage it led to, or charge_refused and nothing happened.
 inline constexpr std::uint64_t charge_refused = ~std::uint64_t{0};
-[[nodiscard]] std::uint64_t page_counter_try_charge(page_counter &c, std::uint64_t bytes);
+// `beyond`: how far beyond max it may go.
+[[nodiscard]] std::uint64_t page_counter_try_charge(page_counter &c, std::uint64_t bytes, std::uint64_t beyond = 0);
+// Whatever the limit; the usage it led to. Only what a word can count bounds it.
+[[nodiscard]] std::uint64_t page_counter_charge(page_counter &c, std::uint64_t bytes);
 // Never below zero: what would be is left at zero, and the part that was missing is returned.
 [[nodiscard]] std::uint64_t page_counter_uncharge(page_counter &c, std::uint64_t bytes);
 void page_counter_raise_peak(page_counter &c, std::uint64_t usage);

@@ -4,7 +4,7 @@
 // 32-bit indices of other records and never a pointer, fields have fixed widths, and a versioned header says the sizes.
 //
 //   window (4 GiB of addresses at most, never reserved where a far address can be had)
-//   |header|processes      |tenants        |obj_cgroups                   |contexts                                   |
+//   |header|processes|extras|tenants      |obj_cgroups                     |contexts                                   |
 //    64 KiB pieces are mapped (and in a file: allocated) from the start of each table as it grows
 //
 // Threads: record_of() from any thread; record_new() and record_put() under the registry lock.
@@ -27,11 +27,11 @@
 
 namespace allot {
 
-enum class table : std::uint32_t { processes, tenants, obj_cgroups, contexts };
-inline constexpr std::uint32_t nr_tables = 4;
+enum class table : std::uint32_t { processes, tenants, obj_cgroups, contexts, tenant_extras };
+inline constexpr std::uint32_t nr_tables = 5;
 
 inline constexpr char region_magic[8] = {'a', 'l', 'l', 'o', 't', '\r', '\n', '\x1a'};
-inline constexpr std::uint32_t region_major = 1; // changes when old readers would misread
+inline constexpr std::uint32_t region_major = 2; // changes when old readers would misread
 inline constexpr std::uint32_t region_minor = 0; // changes when something was appended
 inline constexpr std::uint32_t region_endianness = 0x01020304;
 inline constexpr std::uint64_t piece_bytes = 64 * 1024;
@@ -82,15 +82,19 @@ struct region_header {
 };
 static_assert(sizeof(region_header) <= piece_bytes, "the header is one piece");
 
+// Where tables lie, in sixteenths of the window, in the order of the enum: processes 1 (after the header), tenant_extras 1,
+// tenants 2, obj_cgroups 4, contexts 8.
+struct table_place {
+    std::uint32_t start, end;
+};
+inline constexpr table_place table_places[nr_tables] = {{0, 1}, {2, 4}, {4, 8}, {8, 16}, {1, 2}};
+
 constexpr std::uint64_t table_start(table t, std::uint32_t window_shift) {
-    // In sixteenths of the window: processes 1 (after the header), unused 1, tenants 2, obj_cgroups 4, contexts 8.
-    constexpr std::uint64_t sixteenths[nr_tables + 1] = {0, 2, 4, 8, 16};
-    std::uint64_t start = (window_bytes >> window_shift) / 16 * sixteenths[static_cast<std::uint32_t>(t)];
-    return t == table::processes ? piece_bytes : start;
+    if (t == table::processes) return piece_bytes;
+    return (window_bytes >> window_shift) / 16 * table_places[static_cast<std::uint32_t>(t)].start;
 }
 constexpr std::uint64_t table_end(table t, std::uint32_t window_shift) {
-    constexpr std::uint64_t sixteenths[nr_tables] = {1, 4, 8, 16};
-    return (window_bytes >> window_shift) / 16 * sixteenths[static_cast<std::uint32_t>(t)];
+    return (window_bytes >> window_shift) / 16 * table_places[static_cast<std::uint32_t>(t)].end;
 }
 
 // This process's view of its region. Written at start and, for `mapped`, under growth_lock; read by every thread.

@@ -3,6 +3,7 @@
 #include "accounting/base/os.hpp"
 #include "accounting/context_table.hpp"
 #include "accounting/obj_cgroup.hpp"
+#include "accounting/tenant_extra.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -20,6 +21,7 @@ const T *record_in(std::uintptr_t at, std::uint32_t count, std::uint32_t index) 
 
 std::int64_t relaxed(const std::atomic<std::int64_t> &a) { return a.load(std::memory_order_relaxed); }
 std::uint64_t relaxed(const std::atomic<std::uint64_t> &a) { return a.load(std::memory_order_relaxed); }
+std::uint32_t relaxed(const std::atomic<std::uint32_t> &a) { return a.load(std::memory_order_relaxed); }
 
 // What came from a file is no terminated text yet.
 template<std::size_t N>
@@ -34,14 +36,14 @@ bool is_plausible(const region_header &h) {
 }
 
 constexpr std::uint32_t least_record_bytes[nr_tables] = {sizeof(process), sizeof(tenant), sizeof(obj_cgroup),
-                                                         sizeof(context_record)};
+                                                         sizeof(context_record), sizeof(tenant_extra)};
 
 } // namespace
 
 region_reader::~region_reader() { forget(); }
 
 void region_reader::forget() {
-    for (copy *c : {&tenants_, &obj_cgroups_, &contexts_, &sums_}) {
+    for (copy *c : {&tenants_, &obj_cgroups_, &contexts_, &extras_, &sums_}) {
         if (c->at != 0) os_unmap(c->at, c->bytes);
         *c = {};
     }
@@ -86,7 +88,8 @@ region_error region_reader::read(int fd) {
             error = region_error::not_a_region;
         else if (!read_table(fd, header, table::tenants, tenants_) ||
                  !read_table(fd, header, table::obj_cgroups, obj_cgroups_) ||
-                 !read_table(fd, header, table::contexts, contexts_))
+                 !read_table(fd, header, table::contexts, contexts_) ||
+                 !read_table(fd, header, table::tenant_extras, extras_))
             error = region_error::other_layout;
     }
     if (error == region_error::none) {
@@ -122,7 +125,7 @@ bool region_reader::read_table(int fd, const region_header &header, table in, co
         have += static_cast<std::size_t>(got);
     }
     out.count = static_cast<std::uint32_t>(have / record_bytes);
-    return out.count > 1 || in == table::contexts;
+    return out.count > 1 || in == table::contexts || in == table::tenant_extras;
 }
 
 void region_reader::read_process(int fd, const region_header &header) {
@@ -153,34 +156,41 @@ const tenant *region_reader::living(std::uint32_t index) const {
     return t != nullptr && t->state.load(std::memory_order_relaxed) == tenant_state::living ? t : nullptr;
 }
 
+namespace {
+
+// Unsigned, since what a file holds may add up to anything.
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+std::int64_t as_signed(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+} // namespace
+
 void region_reader::add_to_ancestors(std::uint32_t index, const sums &part) {
     // Not further than a tree can be deep: the file may hold a circle.
     for (std::uint32_t depth = 0; depth <= tenant_depth_max; ++depth) {
         const tenant *t = living(index);
         if (t == nullptr) return;
         sums &s = reinterpret_cast<sums *>(sums_.at)[index];
-        // Unsigned, since what a file holds may add up to anything.
-        auto add = [](std::int64_t &to, std::int64_t what) {
-            to = static_cast<std::int64_t>(static_cast<std::uint64_t>(to) + static_cast<std::uint64_t>(what));
-        };
-        add(s.slab, part.slab);
-        add(s.objects, part.objects);
-        add(s.unused, part.unused);
-        add(s.large, part.large);
-        add(s.external, part.external);
+        for (std::uint32_t stat = 0; stat < allot_nr_stats; ++stat) s.value[stat] = sum(s.value[stat], part.value[stat]);
         index = t->counter.parent;
     }
 }
 
 void region_reader::add_up() {
-    auto sum = [](std::int64_t a, std::int64_t b) {
-        return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-    };
     for (std::uint32_t index = 1; index < tenants_.count; ++index) {
         const tenant *t = living(index);
         if (t == nullptr) continue;
-        add_to_ancestors(index, {relaxed(t->settled_bytes), relaxed(t->settled_objects), 0, relaxed(t->large),
-                                 relaxed(t->external)});
+        sums own{};
+        own.value[allot_stat_slab] = relaxed(t->settled_bytes);
+        own.value[allot_stat_objects] = relaxed(t->settled_objects);
+        own.value[allot_stat_large] = relaxed(t->large);
+        own.value[allot_stat_external] = relaxed(t->external);
+        own.value[allot_stat_forced] = as_signed(relaxed(t->forced));
+        own.value[allot_stat_headroom] = as_signed(relaxed(t->headroom_charges));
+        if (const auto *extra = record_in<tenant_extra>(extras_.at, extras_.count, relaxed(t->extra)))
+            own.value[allot_stat_injected] = as_signed(relaxed(extra->failures.injected));
+        add_to_ancestors(index, own);
     }
     for (std::uint32_t index = 1; index < contexts_.count; ++index) {
         const auto *c = record_in<context_record>(contexts_.at, contexts_.count, index);
@@ -189,9 +199,11 @@ void region_reader::add_up() {
         if (o == nullptr) continue;
         net_word net = relaxed(c->hot.net);
         std::int64_t unused = sum(sum(relaxed(c->hot.stock), relaxed(c->cold.late)), -net_bytes(net));
-        add_to_ancestors(o->tenant.load(std::memory_order_relaxed),
-                         {sum(relaxed(c->cold.settled_bytes), net_bytes(net)),
-                          sum(relaxed(c->cold.settled_objects), net_objects(net)), unused > 0 ? unused : 0, 0, 0});
+        sums own{};
+        own.value[allot_stat_slab] = sum(relaxed(c->cold.settled_bytes), net_bytes(net));
+        own.value[allot_stat_objects] = sum(relaxed(c->cold.settled_objects), net_objects(net));
+        own.value[allot_stat_stock] = unused > 0 ? unused : 0;
+        add_to_ancestors(o->tenant.load(std::memory_order_relaxed), own);
     }
 }
 
@@ -214,7 +226,7 @@ bool region_reader::tenant_at(std::uint32_t index, tenant_view &out) const {
     const sums &s = reinterpret_cast<const sums *>(sums_.at)[index];
     auto positive = [](std::int64_t value) { return value > 0 ? value : 0; };
     out.usage = usage(t->counter);
-    auto unused = static_cast<std::uint64_t>(positive(s.unused));
+    auto unused = static_cast<std::uint64_t>(positive(s.value[allot_stat_stock]));
     out.current = out.usage > unused ? out.usage - unused : 0;
     out.peak = relaxed(t->counter.peak);
     out.min = relaxed(t->counter.min);
@@ -223,16 +235,12 @@ bool region_reader::tenant_at(std::uint32_t index, tenant_view &out) const {
     out.max = relaxed(t->counter.max);
     auto policy = static_cast<std::uint32_t>(t->on_refusal.load(std::memory_order_relaxed));
     out.policy =
-        policy <= static_cast<std::uint32_t>(refusal_policy::abort) ? refusal_policy{policy} : refusal_policy::inherit;
+        policy <= static_cast<std::uint32_t>(refusal_policy::abort) ? refusal_policy{static_cast<std::uint8_t>(policy)} : refusal_policy::inherit;
     for (std::uint32_t e = 0; e < allot_nr_events; ++e) {
         out.events[e] = relaxed(t->events[e]);
         out.events_local[e] = relaxed(t->events_local[e]);
     }
-    out.stats[allot_stat_slab] = positive(s.slab);
-    out.stats[allot_stat_objects] = positive(s.objects);
-    out.stats[allot_stat_stock] = positive(s.unused);
-    out.stats[allot_stat_external] = positive(s.external);
-    out.stats[allot_stat_large] = positive(s.large);
+    for (std::uint32_t stat = 0; stat < allot_nr_stats; ++stat) out.stats[stat] = positive(s.value[stat]);
     return true;
 }
 

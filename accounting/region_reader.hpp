@@ -85,9 +85,9 @@ private:
         std::size_t bytes = 0;
         std::uint32_t count = 0;
     };
-    // What contexts say of a tenant, with its descendants.
+    // What tenants and contexts say, with their descendants: statistics by number, and `stock` is what is unused.
     struct sums {
-        std::int64_t slab, objects, unused, large, external;
+        std::int64_t value[allot_nr_stats];
     };
 
     region_error read(int fd);
@@ -98,7 +98,7 @@ private:
     const tenant *living(std::uint32_t index) const;
     void forget();
 
-    copy tenants_, obj_cgroups_, contexts_, sums_;
+    copy tenants_, obj_cgroups_, contexts_, extras_, sums_;
     process_view process_{};
     std::uint32_t major_ = 0, minor_ = 0, default_tenant_ = 0;
     std::uint64_t anomalies_ = 0;

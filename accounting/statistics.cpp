@@ -1,6 +1,7 @@
 #include "accounting/statistics.hpp"
 
 #include "accounting/context_table.hpp"
+#include "accounting/tenant_extra.hpp"
 
 namespace allot {
 
@@ -18,6 +19,11 @@ void add_own(statistics &all, const tenant &t) {
     all.value[allot_stat_objects] += t.settled_objects.load(std::memory_order_relaxed);
     all.value[allot_stat_large] += t.large.load(std::memory_order_relaxed);
     all.value[allot_stat_external] += t.external.load(std::memory_order_relaxed);
+    all.value[allot_stat_forced] += static_cast<std::int64_t>(t.forced.load(std::memory_order_relaxed));
+    all.value[allot_stat_headroom] += static_cast<std::int64_t>(t.headroom_charges.load(std::memory_order_relaxed));
+    if (const tenant_extra *extra = extra_if_any(t))
+        all.value[allot_stat_injected] +=
+            static_cast<std::int64_t>(extra->failures.injected.load(std::memory_order_relaxed));
     for (context_record *c = record_of<context_record>(t.first_context); c != nullptr;
          c = record_of<context_record>(c->cold.next))
         add_context(all, *c);

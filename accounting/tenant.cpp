@@ -6,6 +6,7 @@
 #include "accounting/context_table.hpp"
 #include "accounting/drain.hpp"
 #include "accounting/obj_cgroup.hpp"
+#include "accounting/tenant_extra.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -46,6 +47,7 @@ void initialise(tenant &t, std::uint32_t index, std::uint32_t parent, std::uint3
     t.counter.depth = depth;
     t.counter.max.store(unlimited, std::memory_order_relaxed);
     t.counter.high.store(unlimited, std::memory_order_relaxed);
+    t.descendants_max.store(no_descendants_max, std::memory_order_relaxed);
     t.generation.store(generation == 0 ? 1 : generation, std::memory_order_release);
 }
 
@@ -250,6 +252,7 @@ allot_tenant *tenant_create_path(const char *path) {
 void free_tenant(tenant &t) {
     tenant &parent = *parent_of(t);
     unlink_from_parent(t, parent);
+    extra_free(t);
     t.heir_generation = parent.generation.load(std::memory_order_relaxed);
     // release: who still sees the old generation sees the record as it was; see obj_cgroup_of.
     t.generation.fetch_add(1, std::memory_order_release);
@@ -266,13 +269,15 @@ void give_to_parent(tenant &t, tenant &parent) {
     t.counter.min.store(0, std::memory_order_relaxed);
     t.counter.low.store(0, std::memory_order_relaxed);
     page_counter_propagate(t.counter, &parent.counter);
-    auto move = [](std::atomic<std::int64_t> &from, std::atomic<std::int64_t> &to) {
+    auto move = [](auto &from, auto &to) {
         to.fetch_add(from.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
     };
     move(t.large, parent.large);
     move(t.external, parent.external);
     move(t.settled_bytes, parent.settled_bytes);
     move(t.settled_objects, parent.settled_objects);
+    move(t.forced, parent.forced);
+    move(t.headroom_charges, parent.headroom_charges);
     obj_cgroups_reparent(t, parent);
 }
 

@@ -22,7 +22,7 @@ namespace allot {
 enum class tenant_state : std::uint32_t { unused, living };
 
 // What a refusal leads to. `inherit`: what the nearest ancestor that says something says; fail if none does.
-enum class refusal_policy : std::uint32_t { inherit, fail, abort };
+enum class refusal_policy : std::uint8_t { inherit, fail, kill, abort };
 
 inline constexpr std::uint32_t events_capacity = 8;
 static_assert(allot_nr_events <= events_capacity, "a tenant record has room for 8 events");
@@ -40,7 +40,12 @@ struct tenant {
     alignas(cache_line_bytes) std::atomic<std::uint32_t> generation;
     std::atomic<tenant_state> state;
     std::atomic<std::uint32_t> obj_cgroup;  // the living handle
-    std::atomic<refusal_policy> on_refusal; // relaxed: a setting
+    // Settings, relaxed; written under the drain lock and the registry lock.
+    std::atomic<refusal_policy> on_refusal;
+    std::atomic<std::uint8_t> kills_group; // memory.oom.group
+    std::atomic<std::uint8_t> throttle;    // memory.throttle
+    // The tenant's own charges are counted for a plan of failures; read by its chargers' slow paths.
+    std::atomic<std::uint8_t> counts_charges;
     std::uint32_t first_child, next_sibling, previous_sibling;
     std::uint32_t first_context; // through context_cold::next; also under the drain lock
     std::uint32_t first_handle;  // handles whose objects belong here, through obj_cgroup::next
@@ -49,7 +54,8 @@ struct tenant {
     std::uint32_t heir_generation; // of the parent, once freed: whom a stale handle stands for
     std::uint32_t free_next;
     std::uint32_t index;
-    std::uint32_t unused[2];
+    std::atomic<std::uint32_t> extra;           // index of its tenant_extra, 0: none; release, once it is there
+    std::atomic<std::uint32_t> descendants_max; // cgroup.max.descendants; `no_descendants_max`: none
 
     alignas(cache_line_bytes) char name[tenant_name_bytes];
 
@@ -63,8 +69,15 @@ struct tenant {
     std::atomic<std::int64_t> external;
     std::atomic<std::int64_t> settled_bytes; // slab bytes charged through contexts that are closed by now, net
     std::atomic<std::int64_t> settled_objects;
+    // How far beyond max error paths may go. A setting; read by drains, relaxed.
+    std::atomic<std::uint64_t> headroom;
+    // Statistics, relaxed: bytes charged over a limit because they must not fail, and charges that used headroom.
+    std::atomic<std::uint64_t> forced, headroom_charges;
+    std::uint32_t nr_descendants; // registry lock
+    std::uint32_t unused;
 };
 static_assert(sizeof(tenant) == 512);
+inline constexpr std::uint32_t no_descendants_max = ~std::uint32_t{0};
 
 inline constexpr std::uint32_t root_index = 1;
 inline tenant &root_tenant() { return record_at<tenant>(root_index); }

@@ -49,7 +49,7 @@ void get_stat(const tenant &t, line_writer &out) {
         out.text(stat_table[s].name).text(" ").signed_number(all.value[s]).text("\n");
 }
 
-constexpr const char *policy_words[] = {"inherit", "fail", "abort"};
+constexpr const char *policy_words[] = {"inherit", "fail", "kill", "abort"};
 
 void get_policy(const tenant &t, line_writer &out) {
     out.text(policy_words[static_cast<std::uint32_t>(t.on_refusal.load(std::memory_order_relaxed))]).text("\n");
@@ -116,7 +116,7 @@ int set_policy(tenant &t, const char *value) {
         std::size_t length = std::strlen(policy_words[p]);
         bool same = std::strncmp(value, policy_words[p], length) == 0;
         if (same && (value[length] == '\0' || std::strcmp(value + length, "\n") == 0)) {
-            t.on_refusal.store(refusal_policy{p}, std::memory_order_relaxed);
+            t.on_refusal.store(refusal_policy{static_cast<std::uint8_t>(p)}, std::memory_order_relaxed);
             return 0;
         }
     }

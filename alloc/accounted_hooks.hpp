@@ -5,6 +5,7 @@
 #pragma once
 
 #include "accounting/accounting.hpp"
+#include "accounting/settle.hpp"
 #include "alloc/alloc.hpp"
 #include "alloc/object_hooks.hpp"
 
@@ -53,7 +54,7 @@ struct accounted_hooks {
         return {heap.ctx, net_of(static_cast<std::int64_t>(bytes), 1)};
     }
     [[gnu::always_inline]] static bool charge(const slab_part &slab) { return context_charge(*slab.ctx, slab.delta); }
-    static bool charge_slow(const slab_part &slab) { return context_charge_slow(slab.ctx, slab.delta); }
+    static bool charge_slow(const slab_part &slab) { return charge_settled(slab.ctx, slab.delta); }
     [[gnu::always_inline]] static bool uncharge(const slab_part &slab) {
         return context_uncharge(*slab.ctx, slab.delta);
     }
@@ -62,7 +63,7 @@ struct accounted_hooks {
     static bool charge_object(const heap_part &heap, std::size_t bytes) {
         if (bytes >= direct_charge_bytes) return charge_large(heap, bytes);
         net_word delta = net_of(static_cast<std::int64_t>(bytes), 1);
-        return context_charge(*heap.ctx, delta) || context_charge_slow(heap.ctx, delta);
+        return context_charge(*heap.ctx, delta) || charge_settled(heap.ctx, delta);
     }
     static void uncharge_object(const heap_part &heap, std::size_t bytes) {
         if (bytes >= direct_charge_bytes)
@@ -74,7 +75,7 @@ struct accounted_hooks {
     static bool charge_growth(const heap_part &heap, std::size_t from, std::size_t to) {
         if (from >= direct_charge_bytes) return charge_large(heap, to - from);
         net_word delta = net_of(static_cast<std::int64_t>(to - from), 0);
-        return context_charge(*heap.ctx, delta) || context_charge_slow(heap.ctx, delta);
+        return context_charge(*heap.ctx, delta) || charge_settled(heap.ctx, delta);
     }
     static void uncharge_shrinkage(const heap_part &heap, std::size_t from, std::size_t to) {
         if (from >= direct_charge_bytes)
@@ -109,9 +110,26 @@ struct accounted_hooks {
     static context uncounted_context;
 
 private:
+    // A refusal is settled where it comes about: nothing that user code could disturb is asked for help there. net has been
+    // raised by delta, and is raised again where another try may help.
+    static bool charge_settled(context *c, net_word delta) {
+        refusal left;
+        while (!context_charge_slow(c, delta)) {
+            refusal_take(*c, left);
+            if (!settle_refusal(left)) return false;
+            if (context_charge(*c, delta)) return true;
+        }
+        return true;
+    }
     // Without a context it goes by the owner: a large object may be freed where there is one.
     static bool charge_large(const heap_part &heap, std::size_t bytes) {
-        if (heap.ctx != &uncounted_context) return context_charge_bytes(heap.ctx, bytes);
+        if (heap.ctx != &uncounted_context) {
+            for (refusal left; !context_charge_bytes(heap.ctx, bytes);) {
+                refusal_take(*heap.ctx, left);
+                if (!settle_refusal(left)) return false;
+            }
+            return true;
+        }
         return !counting || charge_bytes(heap.obj_cgroup, bytes, charge_kind::large);
     }
     static void uncharge_large(const heap_part &heap, std::size_t bytes) {

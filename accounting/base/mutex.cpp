@@ -15,14 +15,23 @@ constexpr int spins_of_a_handler = 2000;
 // back and waking.
 constexpr std::uint32_t sleep_ms = 100;
 
-// By rank. Written and read by this thread and its signal handlers alone; a handler leaves what it found.
-constinit thread_local std::uint32_t held[nr_lock_ranks] = {};
+// How many of each rank. Written and read by this thread and its signal handlers alone; a handler leaves what it found.
+// One word for all, since thread-local storage of a preload library is scarce: only contexts are ever many.
+constinit thread_local std::uint64_t held = 0;
 
-std::uint32_t &held_of(lock_rank rank) { return held[static_cast<std::uint32_t>(rank)]; }
+// A byte of the word for each rank, the upper half for contexts. No rank but that is held more than 16 times.
+constexpr std::uint32_t shift_of(lock_rank rank) {
+    constexpr std::uint32_t shifts[nr_lock_ranks] = {0, 8, 16, 32, 24};
+    return shifts[static_cast<std::uint32_t>(rank)];
+}
+constexpr std::uint64_t one_of(lock_rank rank) { return std::uint64_t{1} << shift_of(rank); }
+[[maybe_unused]] std::uint64_t held_of(lock_rank rank) {
+    return held >> shift_of(rank) & (rank == lock_rank::context ? 0xffffffff : 0xff);
+}
 
 void check_order(lock_rank rank) {
     for (std::uint32_t later = static_cast<std::uint32_t>(rank) + 1; later < nr_lock_ranks; ++later)
-        ALLOT_ASSERT(held[later] == 0 && "locks are taken in the order of lock_rank");
+        ALLOT_ASSERT(held_of(lock_rank{later}) == 0 && "locks are taken in the order of lock_rank");
     ALLOT_ASSERT((held_of(rank) == 0 || rank == lock_rank::direct || held_of(lock_rank::drain) == 1) &&
                  "several contexts are locked only under the drain lock");
     (void)rank;
@@ -32,12 +41,12 @@ void check_order(lock_rank rank) {
 // while waiting: then nobody waits for this thread, and a handler may wait like anyone else.
 bool take_free(lock_word &word, lock_rank rank, std::uint32_t holder) {
     if (word.load(std::memory_order_relaxed) != 0) return false;
-    held_of(rank) = held_of(rank) + 1;
+    held = held + one_of(rank);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     std::uint32_t free = 0;
     // acquire: pairs with the release of lock_give; what the last holder wrote is seen.
     if (word.compare_exchange_strong(free, holder, std::memory_order_acquire, std::memory_order_relaxed)) return true;
-    held_of(rank) = held_of(rank) - 1;
+    held = held - one_of(rank);
     return false;
 }
 
@@ -80,19 +89,13 @@ void lock_give(lock_word &word, lock_rank rank) {
     std::uint32_t was = word.exchange(0, std::memory_order_release);
     if ((was & sleepers) != 0) os_futex_wake(&word, 1);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    held_of(rank) = held_of(rank) - 1;
+    held = held - one_of(rank);
 }
 
 bool lock_is_mine(const lock_word &word) { return (word.load(std::memory_order_relaxed) & ~sleepers) == os_tid(); }
 
-bool holds_locks() {
-    std::uint32_t sum = 0;
-    for (std::uint32_t count : held) sum |= count;
-    return sum != 0;
-}
+bool holds_locks() { return held != 0; }
 
-void locks_child_start() {
-    for (std::uint32_t &count : held) count = 0;
-}
+void locks_child_start() { held = 0; }
 
 } // namespace allot

@@ -141,6 +141,9 @@ BOOST_FIXTURE_TEST_CASE(large_bytes_of_a_context_find_stocks_and_limits, verifie
     BOOST_TEST(usage_of("/case") > 4096u);
     BOOST_TEST(context_charge_bytes(two, 4 * mib - 4096)); // fits only without the stock of the other
     BOOST_TEST(!context_charge_bytes(one, mib));
+    refusal left;
+    refusal_take(*one, left);
+    BOOST_TEST(!settle_refusal(left));
     BOOST_TEST(keyed(top, "memory.stat", "large") == 4 * mib - 4096);
     BOOST_TEST(keyed(top, "memory.events", "oom") == 1u);
     context_uncharge_bytes(one, 4 * mib - 4096);

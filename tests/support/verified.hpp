@@ -5,6 +5,7 @@
 #pragma once
 
 #include "accounting/accounting.hpp"
+#include "accounting/settle.hpp"
 #include "accounting/tenant.hpp"
 #include "accounting/tenant_files.hpp"
 
@@ -65,7 +66,13 @@ struct verified {
 // One operation as the allocator does it.
 inline bool charge(allot::context *c, std::int64_t bytes) {
     allot::net_word d = allot::net_of(bytes, 1);
-    return allot::context_charge(*c, d) || allot::context_charge_slow(c, d);
+    allot::refusal left;
+    while (!allot::context_charge(*c, d) && !allot::context_charge_slow(c, d)) {
+        allot::refusal_take(*c, left);
+        if (!allot::settle_refusal(left)) return false;
+    }
+    if (allot::settle_is_due()) allot::settle_charge(*c);
+    return true;
 }
 inline void uncharge(allot::context *c, std::int64_t bytes) {
     if (!allot::context_uncharge(*c, allot::net_of(bytes, 1))) allot::context_uncharge_slow(c);

@@ -1,6 +1,7 @@
 #define BOOST_TEST_MODULE render_json
 #include <boost/test/unit_test.hpp>
 
+#include "accounting/tables.hpp"
 #include "tests/tools/example_run.hpp"
 #include "tools/render_json.hpp"
 
@@ -17,15 +18,23 @@ std::string quoted(std::string text) {
 }
 
 constexpr char no_events[] = "'events':{'low':0,'high':0,'max':0,'oom':0,'oom_kill':0,'oom_group_kill':0}";
-constexpr char no_stat[] = "'stat':{'slab':0,'objects':0,'stock':0,'external':0,'large':0}";
+// All statistics in the order of their table: the first ones as given, the others zero.
+std::string stat_of(std::initializer_list<int> first) {
+    std::string all = "'stat':{";
+    for (std::size_t i = 0; i < allot_nr_stats; ++i)
+        all += (i == 0 ? "'" : ",'") + std::string(stat_table[i].name) +
+               "':" + std::to_string(i < first.size() ? first.begin()[i] : 0);
+    return all + "}";
+}
+const std::string no_stat = stat_of({});
 
 } // namespace
 
 // The schema is promised: keys and their order may be added to, never changed.
 BOOST_AUTO_TEST_CASE(the_object_is_this) {
-    const std::string root = "{'path':'/','current':1024,'peak':67108864,'min':0,'low':0,'high':null,'max':67108864,"
+    const std::string root = std::string("{'path':'/','current':1024,'peak':67108864,'min':0,'low':0,'high':null,'max':67108864,") +
                              "'events':{'low':0,'high':0,'max':9,'oom':7,'oom_kill':0,'oom_group_kill':0},"
-                             "'stat':{'slab':1024,'objects':2,'stock':0,'external':0,'large':0}}";
+                             + stat_of({1024, 2}) + "}";
     const std::string web = "{'path':'/web','current':3,'peak':4,'min':7,'low':6,'high':5,'max':12999999999," +
                             std::string(no_events) + "," + no_stat + "}";
     const std::string other = "{'path':'/','current':0,'peak':4096,'min':0,'low':0,'high':null,'max':null," +

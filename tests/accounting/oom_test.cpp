@@ -1,4 +1,4 @@
-#define BOOST_TEST_MODULE refusal
+#define BOOST_TEST_MODULE oom
 #include <boost/test/unit_test.hpp>
 
 #include "accounting/base/os.hpp"

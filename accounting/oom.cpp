@@ -1,3 +1,5 @@
+#include "accounting/oom.hpp"
+
 #include "accounting/base/report.hpp"
 #include "accounting/charge.hpp"
 
@@ -8,14 +10,6 @@ namespace allot {
 namespace {
 
 constexpr std::uint32_t nr_shown = 3;
-
-refusal_policy policy_of(const tenant &level) {
-    for (const tenant *t = &level; t != nullptr; t = parent_of(*t)) {
-        refusal_policy policy = t->on_refusal.load(std::memory_order_relaxed);
-        if (policy != refusal_policy::inherit) return policy;
-    }
-    return refusal_policy::fail;
-}
 
 void add_path(line_writer &out, const tenant &t) {
     char path[512];
@@ -30,19 +24,13 @@ void add_limit(line_writer &out, std::uint64_t bytes) {
         out.number(bytes);
 }
 
-bool is_below(const tenant &t, const tenant &top) {
-    const tenant *at = &t;
-    while (at->counter.depth > top.counter.depth) at = parent_of(*at);
-    return at == &top;
-}
-
 // The tenants below the level that use most by themselves, without locks: a figure may be a moment old.
 void report_consumers(const tenant &level) {
     const tenant *most[nr_shown] = {};
     for (std::uint32_t index = 1; index < record_count<tenant>(); ++index) {
         const tenant *t = record_of<tenant>(index);
         if (t == nullptr || t->state.load(std::memory_order_acquire) != tenant_state::living) continue;
-        if (t == &level || !is_below(*t, level)) continue;
+        if (t == &level || !is_at_or_below(*t, level)) continue;
         for (const tenant *&place : most) {
             if (place != nullptr && usage(place->counter) >= usage(t->counter)) continue;
             const tenant *smaller = place;
@@ -85,8 +73,16 @@ void report_consumers(const tenant &level) {
 
 } // namespace
 
+refusal_policy policy_of(const tenant &level) {
+    for (const tenant *t = &level; t != nullptr; t = parent_of(*t)) {
+        refusal_policy policy = t->on_refusal.load(std::memory_order_relaxed);
+        if (policy != refusal_policy::inherit) return policy;
+    }
+    return refusal_policy::fail;
+}
+
 // No lock is held here, so a tenant may be destroyed meanwhile: its record stays readable.
-void refused(tenant &asked, tenant &level, std::uint64_t bytes) {
+void refused(const tenant &asked, const tenant &level, std::uint64_t bytes) {
     if (policy_of(level) == refusal_policy::abort) report_and_abort(asked, level, bytes);
 }
 

@@ -1,0 +1,111 @@
+#include "accounting/settle.hpp"
+
+#include "accounting/accounting.hpp"
+#include "accounting/base/os.hpp"
+#include "accounting/context_table.hpp"
+#include "accounting/drain.hpp"
+#include "accounting/obj_cgroup.hpp"
+#include "accounting/oom.hpp"
+#include "accounting/reclaim.hpp"
+
+namespace allot {
+
+namespace {
+
+void clear(std::uint8_t flags) { charges_here.flags = static_cast<std::uint8_t>(charges_here.flags & ~flags); }
+
+// The level as it is now: by its depth above the tenant that was refused. If that belongs to an ancestor by now, a
+// destroyed level is stood for by it.
+tenant &level_of(tenant &asked, std::uint32_t depth) {
+    tenant *t = &asked;
+    while (t->counter.depth > depth) t = parent_of(*t);
+    return *t;
+}
+
+// Tenants stay in place while the registry lock is held.
+class registry_locked {
+public:
+    registry_locked() : registry_(region().registry_lock.word, lock_rank::registry) {}
+
+private:
+    signals_blocked quiet_;
+    lock_scope registry_;
+};
+
+allot_tenant *handle_of_level(const refusal &r) {
+    registry_locked stay;
+    tenant *asked = tenant_named_by(r.asked);
+    return asked == nullptr ? nullptr : handle_to(level_of(*asked, r.level_depth));
+}
+
+bool reclaim_helps(refusal &r) {
+    if (r.tries == shrinker_tries_max) return false;
+    ++r.tries;
+    allot_tenant *level = handle_of_level(r);
+    return level != nullptr && reclaim_for_refusal(level, r.bytes) != 0;
+}
+
+// Counted, headroom armed, told, and then what the level's policy says.
+void refuse_for_good(const refusal &r) {
+    tenant *asked;
+    tenant *level;
+    {
+        registry_locked stay;
+        asked = tenant_named_by(r.asked);
+        if (asked == nullptr) return;
+        level = &level_of(*asked, r.level_depth);
+        count_event(*level, allot_event_oom);
+        charges_here.armed = level->obj_cgroup.load(std::memory_order_relaxed);
+    }
+    if (may_call_user_code()) deliver_events();
+    bool may_stop_us = charges_here.mode == charge_mode::ordinary; // who asked for a quick answer gets that
+    if (may_stop_us && !holds_locks()) refused(*asked, *level, r.bytes);
+}
+
+} // namespace
+
+void refusal_take(context &c, refusal &into) {
+    into.kind = refusal_kind::none;
+    if (c.obj_cgroup == 0) return; // nothing is counted, and nothing behind it
+    refusal &left = cold_of(c).refused;
+    std::uint8_t tries = into.tries;
+    into = left;
+    into.tries = tries;
+    left = {};
+}
+
+bool settle_refusal(refusal &r) {
+    clear(owes_refusal);
+    if (r.kind != refusal_kind::limit || r.asked == 0) return false;
+    bool again = may_call_user_code() && reclaim_helps(r);
+    if (!again && charges_here.mode == charge_mode::nofail) {
+        charges_here.mode = charge_mode::forced;
+        again = true;
+    }
+    if (again) {
+        charges_here.flags |= is_repeated;
+        return true;
+    }
+    refuse_for_good(r);
+    return false;
+}
+
+void settle_charge(std::uint32_t obj_cgroup) {
+    if (!may_call_user_code()) return; // it stays due
+    clear(owes_refusal | owes_visit);
+    allot_tenant *level = nullptr;
+    std::uint64_t excess = 0;
+    {
+        registry_locked stay;
+        for (tenant *t = tenant_named_by(obj_cgroup); t != nullptr; t = parent_of(*t)) {
+            std::uint64_t used = usage(t->counter), high = t->counter.high.load(std::memory_order_relaxed);
+            if (used <= high || used - high <= excess) continue;
+            excess = used - high;
+            level = handle_to(*t);
+        }
+    }
+    if (level != nullptr) reclaim_for_high(level, excess);
+    deliver_events();
+}
+
+} // namespace allot

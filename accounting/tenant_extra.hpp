@@ -1,0 +1,45 @@
+// What only some tenants have: a plan of failures, the state of pressure and delays. A record of its own, made at first use.
+//
+// It exists so that a tenant stays eight lines, and a program of 100,000 tenants pays for what it uses.
+//
+// Threads: made under the registry lock; found without any. Fields say what protects them.
+// Owner: its tenant, with which it is freed.
+// Invariants: a record that is named by a living tenant names it back.
+// Cost: 256 bytes; finding it is one load.
+#pragma once
+
+#include "accounting/tenant.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+namespace allot {
+
+// Which of a tenant's own charges fail; failures.hpp. The plan is written under the drain lock and the registry lock.
+struct failure_plan {
+    std::atomic<std::uint64_t> first, last; // of the charges counted from 1 since the plan was made; 0: none
+    std::atomic<std::uint64_t> above;       // every charge of more bytes; `unlimited`: none
+    std::atomic<std::uint64_t> counted;     // charges since then. relaxed: each takes a number of its own
+    std::atomic<std::uint64_t> injected;    // failures so far: a statistic
+};
+
+struct tenant_extra {
+    static constexpr table in = table::tenant_extras;
+
+    std::uint32_t tenant; // index, 0 while free
+    std::uint32_t free_next;
+    failure_plan failures;
+    char unused[208];
+};
+static_assert(sizeof(tenant_extra) == 256);
+
+// nullptr: it has none yet, or cannot have one. acquire: what is in it was initialised before it was named.
+inline tenant_extra *extra_if_any(const tenant &t) {
+    return record_of<tenant_extra>(t.extra.load(std::memory_order_acquire));
+}
+
+// Makes it where there is none; nullptr: the region cannot grow. Registry lock.
+[[nodiscard]] tenant_extra *extra_of(tenant &t);
+void extra_free(tenant &t); // registry lock
+
+} // namespace allot
