@@ -1,6 +1,7 @@
 #include "accounting/accounting.hpp"
 #include "accounting/tenant.hpp"
 #include "accounting/tenant_files.hpp"
+#include "accounting/thread_charges.hpp"
 
 #include <allot/tenant.h>
 
@@ -71,6 +72,9 @@ void allot_uncharge(allot_tenant *tenant, size_t bytes) {
     uncharge_bytes(owner, bytes, charge_kind::external);
     obj_cgroup_put(owner);
 }
+
+void allot_emergency_begin(void) { emergency_begin(); }
+void allot_emergency_end(void) { emergency_end(); }
 
 int allot_verify(allot_verify_report *report) {
     if (!accounting_start()) return -ENOMEM;

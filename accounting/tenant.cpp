@@ -33,6 +33,7 @@ void unlink_from_parent(tenant &t, tenant &parent) {
     else
         parent.first_child = t.next_sibling;
     parent.nr_children--;
+    for (tenant *at = &parent; at != nullptr; at = parent_of(*at)) at->nr_descendants--;
     std::uint32_t *link = &bucket_of(parent.index, t.name, std::strlen(t.name));
     while (*link != t.index) link = &record_at<tenant>(*link).hash_next;
     *link = t.hash_next;
@@ -49,6 +50,14 @@ void initialise(tenant &t, std::uint32_t index, std::uint32_t parent, std::uint3
     t.counter.high.store(unlimited, std::memory_order_relaxed);
     t.descendants_max.store(no_descendants_max, std::memory_order_relaxed);
     t.generation.store(generation == 0 ? 1 : generation, std::memory_order_release);
+}
+
+bool may_have_another(const tenant &parent) {
+    for (const tenant *at = &parent; at != nullptr; at = parent_of(*at)) {
+        std::uint32_t max = at->descendants_max.load(std::memory_order_relaxed);
+        if (max != no_descendants_max && at->nr_descendants >= max) return false;
+    }
+    return true;
 }
 
 // The next name of a path; false at its end. "//" and a slash at the end are accepted, as the kernel's own paths.
@@ -77,6 +86,7 @@ void link_to_parent(tenant &t, tenant &parent) {
     if (tenant *after = record_of<tenant>(t.next_sibling)) after->previous_sibling = t.index;
     parent.first_child = t.index;
     parent.nr_children++;
+    for (tenant *at = &parent; at != nullptr; at = parent_of(*at)) at->nr_descendants++;
     std::uint32_t &bucket = bucket_of(parent.index, t.name, std::strlen(t.name));
     t.hash_next = bucket;
     bucket = t.index;
@@ -130,6 +140,7 @@ tenant_or_error create_child(tenant &parent, const char *name, std::uint64_t len
     if (!is_tenant_name(name, length)) return {nullptr, -EINVAL};
     if (find_child(parent, name, length) != nullptr) return {nullptr, -EEXIST};
     if (parent.counter.depth == tenant_depth_max) return {nullptr, -ENOSPC};
+    if (!may_have_another(parent)) return {nullptr, -EAGAIN};
     std::uint32_t index = record_new<tenant>();
     if (index == 0) return {nullptr, -ENOMEM};
     tenant &t = record_at<tenant>(index);
@@ -278,6 +289,8 @@ void give_to_parent(tenant &t, tenant &parent) {
     move(t.settled_objects, parent.settled_objects);
     move(t.forced, parent.forced);
     move(t.headroom_charges, parent.headroom_charges);
+    if (tenant_extra *extra = extra_if_any(t); extra != nullptr && extra->failures.injected != 0)
+        if (tenant_extra *heir = extra_of(parent)) move(extra->failures.injected, heir->failures.injected);
     obj_cgroups_reparent(t, parent);
 }
 

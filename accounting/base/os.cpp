@@ -225,6 +225,11 @@ std::uint64_t os_ram_bytes() {
     return static_cast<std::uint64_t>(info.totalram) * info.mem_unit;
 }
 
+void os_kill(std::uint32_t pid) {
+    os_call(SYS_kill, static_cast<long>(pid), SIGKILL);
+    // The kernel takes every thread down before any of them runs in user space again; pid 1 of a namespace alone is spared.
+}
+
 void os_yield() { os_call(SYS_sched_yield); }
 
 void os_futex_wait(const std::atomic<std::uint32_t> *word, std::uint32_t expected, std::uint32_t milliseconds) {

@@ -162,3 +162,78 @@ BOOST_FIXTURE_TEST_CASE(a_charge_that_leaves_a_level_above_high_is_due_for_a_vis
     uncharge(c, 16);
     context_close(c);
 }
+
+// --- headroom ---------------------------------------------------------------------------------------------------------
+
+BOOST_FIXTURE_TEST_CASE(a_refusal_lets_small_charges_of_its_thread_use_headroom_until_there_is_room_again, verified) {
+    allot_tenant *a = make("/case/a", "64K");
+    BOOST_TEST_REQUIRE(tenant_set(a, "memory.headroom", "8K") == 0);
+    context *c = context_open(obj_cgroup_of(a));
+    BOOST_TEST_REQUIRE(charge(c, 64 * kib));
+    BOOST_TEST(!charge(c, 4096)); // never the refused request itself
+    BOOST_TEST(charge(c, 4096));
+    BOOST_TEST(!charge(c, 4112)); // not what is large
+    BOOST_TEST(charge(c, 4096));
+    for (int i = 0; i < 100; ++i) BOOST_TEST_REQUIRE(!charge(c, 16)); // a runaway is stopped by the bound
+    BOOST_TEST(number(a, "memory.current") == 72u * kib);
+    BOOST_TEST(keyed(a, "memory.stat", "headroom") == 2u);
+    uncharge(c, 4096);
+    uncharge(c, 4096);
+    uncharge(c, 16 * kib);
+    BOOST_TEST(charge(c, 8 * kib)); // fits: what was armed is not any more
+    BOOST_TEST(charge(c, 8 * kib));
+    BOOST_TEST(charges_here.armed == 0u);
+    BOOST_TEST(!charge(c, 4096));
+    uncharge(c, 64 * kib);
+    context_close(c);
+}
+
+BOOST_FIXTURE_TEST_CASE(headroom_is_for_charges_below_the_level_that_refused, verified) {
+    allot_tenant *a = make("/case/a", "64K");
+    allot_tenant *b = make("/case/b", "64K");
+    BOOST_TEST_REQUIRE(tenant_set(b, "memory.headroom", "8K") == 0);
+    context *of_a = context_open(obj_cgroup_of(a));
+    context *of_b = context_open(obj_cgroup_of(b));
+    BOOST_TEST_REQUIRE(charge(of_b, 64 * kib));
+    BOOST_TEST(!charge(of_a, 128 * kib)); // arms a
+    BOOST_TEST(!charge(of_b, 16));        // which is not b's; but this arms b
+    BOOST_TEST(charge(of_b, 16));
+    uncharge(of_b, 16);
+    uncharge(of_b, 64 * kib);
+    context_close(of_a);
+    context_close(of_b);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_emergency_scope_uses_headroom_of_every_level_for_charges_of_any_size, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "64K") == 0);
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.headroom", "32K") == 0);
+    allot_tenant *a = make("/case/a", "48K");
+    BOOST_TEST_REQUIRE(tenant_set(a, "memory.headroom", "48K") == 0);
+    context *c = context_open(obj_cgroup_of(a));
+    BOOST_TEST_REQUIRE(charge(c, 48 * kib));
+    emergency_begin();
+    emergency_begin();
+    BOOST_TEST(charge(c, 32 * kib));
+    BOOST_TEST(charge(c, 16 * kib));
+    BOOST_TEST(!charge(c, 16)); // both are full
+    emergency_end();
+    uncharge(c, 16 * kib);
+    BOOST_TEST(charge(c, 16 * kib)); // still in the outer one
+    emergency_end();
+    charges_here.armed = 0;
+    uncharge(c, 16);
+    BOOST_TEST(!charge(c, 16));
+    uncharge(c, 96 * kib - 16);
+    context_close(c);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_refused_mapping_arms_headroom_too, verified) {
+    allot_tenant *a = make("/case/a", "64K");
+    BOOST_TEST_REQUIRE(tenant_set(a, "memory.headroom", "8K") == 0);
+    std::uint32_t owner = obj_cgroup_of(a);
+    BOOST_TEST(charge_bytes(owner, 64 * kib, charge_kind::external));
+    BOOST_TEST(!charge_bytes(owner, 4096, charge_kind::external));
+    BOOST_TEST(charge_bytes(owner, 4096, charge_kind::external));
+    uncharge_bytes(owner, 68 * kib, charge_kind::external);
+    charges_here.armed = 0;
+}

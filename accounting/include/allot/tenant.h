@@ -38,7 +38,7 @@ typedef struct allot_tenant allot_tenant;
 ALLOT_API allot_tenant *allot_root(void);
 
 /* A new tenant without limits below parent (NULL: the root). EEXIST, EINVAL (the name), ENAMETOOLONG, ESTALE, ENOSPC
- * (too deep), ENOMEM. */
+ * (too deep), EAGAIN (cgroup.max.descendants of an ancestor), ENOMEM. */
 ALLOT_API allot_tenant *allot_tenant_create(allot_tenant *parent, const char *name);
 
 /* The tenant at a path such as "/web/api". ENOENT, EINVAL. */
@@ -49,7 +49,7 @@ ALLOT_API allot_tenant *allot_tenant_open(const char *path);
 ALLOT_API int allot_tenant_destroy(allot_tenant *tenant);
 
 /* Writes to one of its files, such as "memory.max" with "64M". -EINVAL: not a value for that file; -ENOENT: no such
- * file; -EACCES: not one to be written. */
+ * file; -EACCES: not one to be written; -ESTALE. A write that fails changes nothing. */
 ALLOT_API int allot_tenant_set(allot_tenant *tenant, const char *file, const char *value);
 
 /* Reads one of its files. The length of the whole text, as snprintf: text that did not fit is cut and terminated. */
@@ -66,6 +66,12 @@ ALLOT_API int allot_try_charge(allot_tenant *tenant, size_t bytes);
 /* Gives such a charge back. More than was charged is clamped, and counted as an anomaly. Of a tenant that has been
  * destroyed meanwhile, the nearest living ancestor is credited, which was given the charge. */
 ALLOT_API void allot_uncharge(allot_tenant *tenant, size_t bytes);
+
+/* For code that must go on where a limit has been reached, such as an error path: until the end of the scope each charge
+ * of the calling thread may go beyond a level's memory.max by up to its memory.headroom (0 unless set). Scopes nest.
+ * After a refusal, the thread's allocations of up to 4 KiB may do so without a scope, until there is room again. */
+ALLOT_API void allot_emergency_begin(void);
+ALLOT_API void allot_emergency_end(void);
 
 /* What a recount found. */
 typedef struct allot_verify_report {

@@ -1,0 +1,198 @@
+#include "accounting/memory_files.hpp"
+
+#include "accounting/base/os.hpp"
+#include "accounting/drain.hpp"
+#include "accounting/failures.hpp"
+#include "accounting/sizes.hpp"
+#include "accounting/statistics.hpp"
+#include "accounting/tables.hpp"
+#include "accounting/tenant.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+namespace allot {
+
+// --- words and numbers ------------------------------------------------------------------------------------------------
+
+bool parse_tenant_size(const tenant &t, const char *value, std::uint64_t &bytes) {
+    std::uint64_t base = unlimited;
+    if (tenant *parent = parent_of(t)) base = parent->counter.max.load(std::memory_order_relaxed);
+    size_result result = size_parse(value, base >= unlimited ? os_ram_bytes() : base);
+    bytes = result.bytes;
+    return result.error == size_error::none;
+}
+
+bool is_word(const char *value, const char *word) {
+    std::size_t length = std::strlen(word);
+    return std::strncmp(value, word, length) == 0 &&
+           (value[length] == '\0' || (value[length] == '\n' && value[length + 1] == '\0'));
+}
+
+bool parse_number(const char *value, std::uint64_t &number, const char *&end) {
+    number = 0;
+    end = value;
+    for (; *end >= '0' && *end <= '9'; ++end) {
+        auto digit = static_cast<std::uint64_t>(*end - '0');
+        if (__builtin_mul_overflow(number, std::uint64_t{10}, &number) || __builtin_add_overflow(number, digit, &number))
+            return false;
+    }
+    return end != value;
+}
+
+// --- figures ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+using limit = std::atomic<std::uint64_t> page_counter::*;
+
+void get_limit(const tenant &t, limit which, file_text &out) {
+    out.limit_line((t.counter.*which).load(std::memory_order_relaxed));
+}
+
+void put_events(const std::atomic<std::uint64_t> (&events)[events_capacity], file_text &out) {
+    for (std::uint32_t e = 0; e < allot_nr_events; ++e)
+        out.line(event_table[e].name, events[e].load(std::memory_order_relaxed));
+}
+
+} // namespace
+
+void get_current(const tenant &t, file_text &out) { out.number(current_exact(t)).text("\n"); }
+void get_peak(const tenant &t, file_text &out) {
+    out.number(t.counter.peak.load(std::memory_order_relaxed)).text("\n");
+}
+void get_min(const tenant &t, file_text &out) { get_limit(t, &page_counter::min, out); }
+void get_low(const tenant &t, file_text &out) { get_limit(t, &page_counter::low, out); }
+void get_high(const tenant &t, file_text &out) { get_limit(t, &page_counter::high, out); }
+void get_max(const tenant &t, file_text &out) { get_limit(t, &page_counter::max, out); }
+void get_headroom(const tenant &t, file_text &out) { out.limit_line(t.headroom.load(std::memory_order_relaxed)); }
+void get_events(const tenant &t, file_text &out) { put_events(t.events, out); }
+void get_events_local(const tenant &t, file_text &out) { put_events(t.events_local, out); }
+
+void get_stat(const tenant &t, file_text &out) {
+    statistics all = statistics_of_subtree(t);
+    for (std::uint32_t s = 0; s < allot_nr_stats; ++s)
+        out.text(stat_table[s].name).text(" ").signed_number(all.value[s]).text("\n");
+}
+
+int reset_peak(tenant &t, const char *) {
+    t.counter.peak.store(usage(t.counter), std::memory_order_relaxed);
+    return 0;
+}
+
+// --- limits -----------------------------------------------------------------------------------------------------------
+
+int set_max(tenant &t, const char *value) {
+    std::uint64_t max;
+    if (!parse_tenant_size(t, value, max)) return -EINVAL;
+    std::uint64_t before = t.counter.max.exchange(max, std::memory_order_relaxed);
+    // A charge ahead that read the old limit may still be on its way: it is made under a context's lock, which the drain
+    // waits for, and what it charged ahead is taken.
+    if (max < before) drain_subtree_of(t);
+    return 0;
+}
+
+int set_high(tenant &t, const char *value) {
+    std::uint64_t high;
+    if (!parse_tenant_size(t, value, high)) return -EINVAL;
+    t.counter.high.store(high, std::memory_order_relaxed);
+    return 0;
+}
+
+namespace {
+
+int set_protection(tenant &t, limit which, const char *value) {
+    std::uint64_t bytes;
+    if (!parse_tenant_size(t, value, bytes)) return -EINVAL;
+    (t.counter.*which).store(bytes, std::memory_order_seq_cst); // seq_cst: see page_counter_propagate
+    tenant *parent = parent_of(t);
+    page_counter_propagate(t.counter, parent == nullptr ? nullptr : &parent->counter);
+    return 0;
+}
+
+} // namespace
+
+int set_min(tenant &t, const char *value) { return set_protection(t, &page_counter::min, value); }
+int set_low(tenant &t, const char *value) { return set_protection(t, &page_counter::low, value); }
+
+int set_headroom(tenant &t, const char *value) {
+    std::uint64_t bytes;
+    if (!parse_tenant_size(t, value, bytes)) return -EINVAL;
+    t.headroom.store(bytes, std::memory_order_relaxed);
+    return 0;
+}
+
+// --- what a refusal leads to ------------------------------------------------------------------------------------------
+
+namespace {
+constexpr const char *policy_words[] = {"inherit", "fail", "kill", "abort"};
+} // namespace
+
+void get_oom_policy(const tenant &t, file_text &out) {
+    out.text(policy_words[static_cast<std::uint32_t>(t.on_refusal.load(std::memory_order_relaxed))]).text("\n");
+}
+
+int set_oom_policy(tenant &t, const char *value) {
+    for (std::uint8_t p = 0; p < sizeof policy_words / sizeof *policy_words; ++p) {
+        if (!is_word(value, policy_words[p])) continue;
+        t.on_refusal.store(refusal_policy{p}, std::memory_order_relaxed);
+        return 0;
+    }
+    return -EINVAL;
+}
+
+void get_oom_group(const tenant &t, file_text &out) {
+    out.number(t.kills_group.load(std::memory_order_relaxed)).text("\n");
+}
+
+int set_oom_group(tenant &t, const char *value) {
+    if (!is_word(value, "0") && !is_word(value, "1")) return -EINVAL;
+    t.kills_group.store(*value == '1', std::memory_order_relaxed);
+    return 0;
+}
+
+// --- failures on demand -----------------------------------------------------------------------------------------------
+
+void get_failures(const tenant &t, file_text &out) {
+    failure_window w = failures_of(t);
+    if (w.above != unlimited)
+        out.text("above ").number(w.above);
+    else if (w.first == 0)
+        out.text("none");
+    else
+        out.number(w.first);
+    if (w.first != 0 && w.last == failure_window::for_ever)
+        out.text("+");
+    else if (w.first != w.last)
+        out.text("-").number(w.last);
+    out.text("\n");
+}
+
+namespace {
+
+bool parse_failures(const tenant &t, const char *value, failure_window &w) {
+    if (is_word(value, "none")) return true;
+    constexpr char above[] = "above ";
+    if (std::strncmp(value, above, sizeof above - 1) == 0)
+        return parse_tenant_size(t, value + sizeof above - 1, w.above);
+    const char *end;
+    if (!parse_number(value, w.first, end) || w.first == 0) return false;
+    w.last = w.first;
+    if (*end == '+') {
+        w.last = failure_window::for_ever;
+        ++end;
+    } else if (*end == '-' && (!parse_number(end + 1, w.last, end) || w.last < w.first)) {
+        return false;
+    }
+    return is_word(end, "");
+}
+
+} // namespace
+
+int set_failures(tenant &t, const char *value) {
+    failure_window w;
+    if (!parse_failures(t, value, w)) return -EINVAL;
+    return failures_set(t, w);
+}
+
+} // namespace allot

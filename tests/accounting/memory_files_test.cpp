@@ -1,0 +1,113 @@
+#define BOOST_TEST_MODULE memory_files
+#include <boost/test/unit_test.hpp>
+
+#include "accounting/memory_files.hpp"
+
+#include "tests/support/verified.hpp"
+
+#include <cerrno>
+
+using namespace allot;
+
+BOOST_FIXTURE_TEST_CASE(limits_are_kept_to_the_byte_and_shown_as_the_kernel_does, verified) {
+    BOOST_TEST(get(top, "memory.max") == "max\n");
+    BOOST_TEST(get(top, "memory.min") == "0\n");
+    BOOST_TEST(tenant_set(top, "memory.max", "4097") == 0);
+    BOOST_TEST(get(top, "memory.max") == "4097\n");
+    BOOST_TEST(tenant_set(top, "memory.high", "1.5K\n") == 0);
+    BOOST_TEST(get(top, "memory.high") == "1536\n");
+    BOOST_TEST(tenant_set(top, "memory.low", "2M") == 0);
+    BOOST_TEST(get(top, "memory.low") == "2097152\n");
+    BOOST_TEST(tenant_set(top, "memory.max", "infinity") == 0);
+    BOOST_TEST(get(top, "memory.max") == "max\n");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_percentage_is_of_the_parents_max, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "10M") == 0);
+    allot_tenant *a = make("/case/a");
+    BOOST_TEST(tenant_set(a, "memory.max", "25%") == 0);
+    BOOST_TEST(get(a, "memory.max") == "2621440\n");
+    BOOST_TEST(tenant_set(a, "memory.max", "101%") == -EINVAL);
+}
+
+BOOST_FIXTURE_TEST_CASE(events_are_flat_keyed_in_the_kernels_order, verified) {
+    BOOST_TEST(get(top, "memory.events") == "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n");
+}
+
+BOOST_FIXTURE_TEST_CASE(events_go_up_and_local_ones_stay, verified) {
+    allot_tenant *a = make("/case/a", "4K");
+    context *c = context_open(obj_cgroup_of(a));
+    BOOST_TEST(!charge(c, 8192));
+    BOOST_TEST(keyed(a, "memory.events.local", "oom") == 1u);
+    BOOST_TEST(keyed(top, "memory.events", "oom") == 1u);
+    BOOST_TEST(keyed(top, "memory.events.local", "oom") == 0u);
+    context_close(c);
+}
+
+BOOST_FIXTURE_TEST_CASE(going_over_high_is_counted_and_refuses_nothing, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.high", "1M") == 0);
+    context *c = context_open(obj_cgroup_of(top));
+    for (int i = 0; i < 32; ++i) BOOST_TEST_REQUIRE(charge(c, 65536));
+    BOOST_TEST(keyed(top, "memory.events", "high") == 1u);
+    for (int i = 0; i < 32; ++i) uncharge(c, 65536);
+    for (int i = 0; i < 32; ++i) BOOST_TEST_REQUIRE(charge(c, 65536));
+    BOOST_TEST(keyed(top, "memory.events", "high") == 2u);
+    for (int i = 0; i < 32; ++i) uncharge(c, 65536);
+    context_close(c);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_write_to_peak_starts_it_anew, verified) {
+    context *c = context_open(obj_cgroup_of(top));
+    for (int i = 0; i < 64; ++i) BOOST_TEST_REQUIRE(charge(c, 65536));
+    for (int i = 0; i < 64; ++i) uncharge(c, 65536);
+    BOOST_TEST(number(top, "memory.peak") >= 64u * 65536);
+    BOOST_TEST(tenant_set(top, "memory.peak", "reset") == 0);
+    BOOST_TEST(number(top, "memory.peak") == usage_of("/case"));
+    context_close(c);
+}
+
+// Else up to a batch a thread could be used beyond the new limit without anyone noticing.
+BOOST_FIXTURE_TEST_CASE(a_limit_below_usage_takes_the_stocks_and_refuses, verified) {
+    context *c = context_open(obj_cgroup_of(top));
+    for (int i = 0; i < 8; ++i) BOOST_TEST_REQUIRE(charge(c, 16384));
+    BOOST_TEST(tenant_set(top, "memory.max", "64K") == 0);
+    BOOST_TEST(usage_of("/case") == 8u * 16384);
+    BOOST_TEST(!charge(c, 16));
+    for (int i = 0; i < 5; ++i) uncharge(c, 16384);
+    BOOST_TEST(charge(c, 16384));
+    BOOST_TEST(!charge(c, 16));
+    for (int i = 0; i < 4; ++i) uncharge(c, 16384);
+    context_close(c);
+}
+
+BOOST_FIXTURE_TEST_CASE(every_setting_reads_as_it_was_written, verified) {
+    const struct {
+        const char *file, *before, *written, *after;
+    } settings[] = {{"memory.headroom", "0\n", "64K", "65536\n"},
+                    {"memory.oom.group", "0\n", "1\n", "1\n"},
+                    {"memory.oom.policy", "inherit\n", "kill", "kill\n"},
+                    {"memory.fail", "none\n", "3", "3\n"},
+                    {"memory.fail", "3\n", "3+", "3+\n"},
+                    {"memory.fail", "3+\n", "3-7\n", "3-7\n"},
+                    {"memory.fail", "3-7\n", "above 4K", "above 4096\n"},
+                    {"memory.fail", "above 4096\n", "none", "none\n"}};
+    for (const auto &s : settings) {
+        BOOST_TEST(get(top, s.file) == s.before, s.file);
+        BOOST_TEST(tenant_set(top, s.file, s.written) == 0, s.written);
+        BOOST_TEST(get(top, s.file) == s.after, s.file);
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_no_value_for_a_file_is_refused, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.fail", "3-7") == 0);
+    for (const char *bad : {"", "0", "-1", "3-", "3-2", "3++", "+", "x", "above", "above x", "above 5MB", "1 2", "none 1",
+                            "99999999999999999999"})
+        BOOST_TEST(tenant_set(top, "memory.fail", bad) == -EINVAL, bad);
+    BOOST_TEST(get(top, "memory.fail") == "3-7\n");
+    for (const char *bad : {"", "2", "-1", "yes", "01", "1 ", "1\n\n"})
+        BOOST_TEST(tenant_set(top, "memory.oom.group", bad) == -EINVAL, bad);
+    for (const char *bad : {"", "killed", "kill ", "KILL"})
+        BOOST_TEST(tenant_set(top, "memory.oom.policy", bad) == -EINVAL, bad);
+    for (const char *bad : {"", "x", "-4K", "5MB"})
+        BOOST_TEST(tenant_set(top, "memory.headroom", bad) == -EINVAL, bad);
+}
