@@ -1,77 +1,13 @@
 #include "accounting/oom.hpp"
 
-#include "accounting/base/report.hpp"
+#include "accounting/accounting.hpp"
+#include "accounting/base/os.hpp"
 #include "accounting/charge.hpp"
+#include "accounting/oom_report.hpp"
 
 #include <cstdlib>
 
 namespace allot {
-
-namespace {
-
-constexpr std::uint32_t nr_shown = 3;
-
-void add_path(line_writer &out, const tenant &t) {
-    char path[512];
-    write_path(t, path, sizeof path);
-    out.text(path);
-}
-
-void add_limit(line_writer &out, std::uint64_t bytes) {
-    if (bytes >= unlimited)
-        out.text("max");
-    else
-        out.number(bytes);
-}
-
-// The tenants below the level that use most by themselves, without locks: a figure may be a moment old.
-void report_consumers(const tenant &level) {
-    const tenant *most[nr_shown] = {};
-    for (std::uint32_t index = 1; index < record_count<tenant>(); ++index) {
-        const tenant *t = record_of<tenant>(index);
-        if (t == nullptr || t->state.load(std::memory_order_acquire) != tenant_state::living) continue;
-        if (t == &level || !is_at_or_below(*t, level)) continue;
-        for (const tenant *&place : most) {
-            if (place != nullptr && usage(place->counter) >= usage(t->counter)) continue;
-            const tenant *smaller = place;
-            place = t;
-            t = smaller;
-            if (t == nullptr) break;
-        }
-    }
-    for (const tenant *t : most) {
-        if (t == nullptr) break;
-        line_writer out;
-        out.text("allot:   below it: ");
-        add_path(out, *t);
-        out.text(" uses ").number(usage(t->counter));
-        out.write();
-    }
-}
-
-[[noreturn]] void report_and_abort(const tenant &asked, const tenant &level, std::uint64_t bytes) {
-    line_writer out;
-    out.text("allot: ").number(bytes).text(" bytes for ");
-    add_path(out, asked);
-    out.text(" would take ");
-    add_path(out, level);
-    out.text(" over its limit of ");
-    add_limit(out, level.counter.max.load(std::memory_order_relaxed));
-    out.text("; it uses ").number(usage(level.counter)).text(" and memory.oom.policy is abort");
-    out.write();
-    for (const tenant *t = &asked; t != nullptr; t = parent_of(*t)) {
-        line_writer line;
-        line.text("allot:   ");
-        add_path(line, *t);
-        line.text(" uses ").number(usage(t->counter)).text(" of ");
-        add_limit(line, t->counter.max.load(std::memory_order_relaxed));
-        line.write();
-    }
-    report_consumers(level);
-    std::abort();
-}
-
-} // namespace
 
 refusal_policy policy_of(const tenant &level) {
     for (const tenant *t = &level; t != nullptr; t = parent_of(*t)) {
@@ -81,9 +17,47 @@ refusal_policy policy_of(const tenant &level) {
     return refusal_policy::fail;
 }
 
+tenant &victim_of(tenant &asked, const tenant &level) {
+    tenant *own = tenant_from(tenant_default());
+    return own != nullptr && is_at_or_below(*own, level) ? *own : asked;
+}
+
+tenant *group_of(tenant &victim, const tenant &level) {
+    tenant *group = nullptr;
+    for (tenant *t = &victim; t != nullptr && t->counter.depth >= level.counter.depth; t = parent_of(*t))
+        if (t->kills_group.load(std::memory_order_relaxed) != 0) group = t;
+    return group;
+}
+
+namespace {
+
+// Counted first: whoever looks at the books of a dead program finds why it died.
+[[noreturn]] void kill_process(tenant &asked, const tenant &level) {
+    {
+        signals_blocked quiet;
+        lock_scope registry(region().registry_lock.word, lock_rank::registry);
+        tenant &victim = victim_of(asked, level);
+        count_event(victim, allot_event_oom_kill);
+        if (tenant *group = group_of(victim, level)) count_event(*group, allot_event_oom_group_kill);
+    }
+    os_kill(os_pid());
+    for (;;) std::abort(); // the first process of a namespace is spared by signals of its own
+}
+
+} // namespace
+
 // No lock is held here, so a tenant may be destroyed meanwhile: its record stays readable.
-void refused(const tenant &asked, const tenant &level, std::uint64_t bytes) {
-    if (policy_of(level) == refusal_policy::abort) report_and_abort(asked, level, bytes);
+void refused(tenant &asked, tenant &level, std::uint64_t bytes) {
+    switch (policy_of(level)) {
+    case refusal_policy::inherit:
+    case refusal_policy::fail: return;
+    case refusal_policy::kill:
+        oom_report(asked, level, bytes, "memory.oom.policy is kill");
+        kill_process(asked, level);
+    case refusal_policy::abort:
+        oom_report(asked, level, bytes, "memory.oom.policy is abort");
+        std::abort();
+    }
 }
 
 } // namespace allot

@@ -2,7 +2,10 @@
 //
 // Threads: any; without locks. Owner: nobody. Cost: nothing with the policy `fail`.
 // Invariants: 1. Nothing is allocated and nothing printed unless the policy says so.
-//             2. It is not called for injected failures.
+//             2. It is not called for injected failures, nor for charges that asked for a quick answer.
+//             3. With `kill`, oom_kill is counted at the victim's tenant, and oom_group_kill at the highest one between it
+//                and the level that asks for it, before the process ends by SIGKILL. A process has one region of its own
+//                so far, and is all that can be killed.
 #pragma once
 
 #include "accounting/tenant.hpp"
@@ -14,7 +17,13 @@ namespace allot {
 // By the nearest ancestor-or-self that says something.
 [[nodiscard]] refusal_policy policy_of(const tenant &level);
 
+// Whose process a kill takes, for a charge of `asked` that `level` refused: the process's own tenant if the level is at or
+// above it, else the one that asked, for a thread of the process worked for it.
+[[nodiscard]] tenant &victim_of(tenant &asked, const tenant &level);
+// The highest from the victim up to the level whose memory.oom.group is set; nullptr: none.
+[[nodiscard]] tenant *group_of(tenant &victim, const tenant &level);
+
 // `bytes` for `asked` did not fit at `level`. Records stay readable whatever happens to their tenants meanwhile.
-void refused(const tenant &asked, const tenant &level, std::uint64_t bytes);
+void refused(tenant &asked, tenant &level, std::uint64_t bytes);
 
 } // namespace allot

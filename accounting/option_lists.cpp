@@ -80,11 +80,21 @@ parsed_rule read_rule(piece text) {
 
 // The limits a tree may set, and a policy: what a file of that name accepts.
 const char *setting_error(piece file, piece value) {
-    if (file.is("memory.oom.policy"))
-        return value.is("fail") || value.is("abort") ? nullptr : "memory.oom.policy is fail or abort";
-    const bool is_size =
-        file.is("memory.max") || file.is("memory.high") || file.is("memory.low") || file.is("memory.min");
-    if (!is_size) return "a tree sets memory.max, memory.high, memory.low, memory.min or memory.oom.policy";
+    if (file.is("memory.oom.policy")) {
+        const bool is_policy = value.is("fail") || value.is("kill") || value.is("abort") || value.is("inherit");
+        return is_policy ? nullptr : "memory.oom.policy is fail, kill, abort or inherit";
+    }
+    if (file.is("memory.oom.group"))
+        return value.is("0") || value.is("1") ? nullptr : "memory.oom.group is 0 or 1";
+    if (file.is("memory.throttle")) {
+        const bool is_choice = value.is("0") || value.is("1") || value.is("inherit");
+        return is_choice ? nullptr : "memory.throttle is 0, 1 or inherit";
+    }
+    const bool is_size = file.is("memory.max") || file.is("memory.high") || file.is("memory.low") ||
+                         file.is("memory.min") || file.is("memory.headroom");
+    if (!is_size)
+        return "a tree sets memory.max, memory.high, memory.low, memory.min, memory.headroom, memory.oom.policy, "
+               "memory.oom.group or memory.throttle";
     // Any base will do to see whether a percentage is well formed.
     const size_error error = size_parse(value.at, value.length, page_bytes).error;
     return error == size_error::none ? nullptr : size_error_hint(error);

@@ -36,6 +36,7 @@ private:
     void apply_onoff(std::uint32_t id, const spelled &s);
     void apply_text(std::uint32_t id, const spelled &s);
     void apply_list(std::uint32_t id, const spelled &s);
+    void apply_fail_after(const spelled &s);
     void unknown(const spelled &s, const char *nearest);
     void refused(const spelled &s, const char *why, const char *expected);
 
@@ -74,6 +75,7 @@ void parser::apply_size(std::uint32_t id, const spelled &s) {
     case allot_option_memory_high: out_.memory_high = value; break;
     case allot_option_memory_low: out_.memory_low = value; break;
     case allot_option_memory_min: out_.memory_min = value; break;
+    case allot_option_memory_headroom: out_.memory_headroom = value; break;
     }
 }
 
@@ -81,6 +83,8 @@ void parser::apply_choice(std::uint32_t id, const spelled &s) {
     const auto is = [&s](const char *word) { return same_text(word, s.value, s.value_length); };
     if (id == allot_option_oom && is("fail"))
         out_.oom = oom_policy::fail;
+    else if (id == allot_option_oom && is("kill"))
+        out_.oom = oom_policy::kill;
     else if (id == allot_option_oom && is("abort"))
         out_.oom = oom_policy::abort;
     else if (id == allot_option_account && is("all"))
@@ -98,6 +102,8 @@ void parser::apply_onoff(std::uint32_t id, const spelled &s) {
     case allot_option_json: out_.json = on; break;
     case allot_option_verbose: out_.verbose = on; break;
     case allot_option_strict: out_.strict = on; break;
+    case allot_option_oom_group: out_.oom_group = on; break;
+    case allot_option_throttle: out_.throttle = on; break;
     }
 }
 
@@ -114,6 +120,7 @@ void parser::apply_text(std::uint32_t id, const spelled &s) {
         out_.report = report_target::standard_error;
         return;
     }
+    if (id == allot_option_fail_after) return apply_fail_after(s);
     const char *text = arena_.copy(s.value, s.value_length);
     if (text == nullptr) return refused(s, "there is no memory for it", "");
     switch (id) {
@@ -126,6 +133,29 @@ void parser::apply_text(std::uint32_t id, const spelled &s) {
         out_.report_file = text;
         break;
     }
+}
+
+// "3", "3+", "3:/web", "3+:/web"
+void parser::apply_fail_after(const spelled &s) {
+    constexpr char expected[] = "N, N+, N:PATH or N+:PATH";
+    if (s.value_length == 0) return;
+    std::size_t digits = 0;
+    bool is_positive = false;
+    for (; digits < s.value_length && s.value[digits] >= '0' && s.value[digits] <= '9'; ++digits)
+        is_positive |= s.value[digits] != '0';
+    constexpr std::size_t digits_max = 18; // of a number that fits
+    if (!is_positive || digits > digits_max) return refused(s, "it counts no allocation", expected);
+    const std::size_t count_length = digits + (digits < s.value_length && s.value[digits] == '+');
+    const char *path = s.value + count_length + 1;
+    const std::size_t path_length = s.value_length > count_length ? s.value_length - count_length - 1 : 0;
+    const bool has_path = s.value_length > count_length;
+    if (has_path && (s.value[count_length] != ':' || !is_tenant_path(path, path_length)))
+        return refused(s, "behind the number comes a tenant's path", expected);
+    const char *count_copy = arena_.copy(s.value, count_length);
+    const char *path_copy = has_path ? arena_.copy(path, path_length) : "";
+    if (count_copy == nullptr || path_copy == nullptr) return refused(s, "there is no memory for it", "");
+    out_.fail_after = count_copy;
+    out_.fail_after_path = path_copy;
 }
 
 void parser::apply_list(std::uint32_t id, const spelled &s) {

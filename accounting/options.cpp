@@ -31,7 +31,8 @@ void write_banner(const options &o) {
     line.text(", low ").text(format_bytes_exact(o.memory_low.bytes, size));
     line.text(", min ").text(format_bytes_exact(o.memory_min.bytes, size));
     line.text(o.account == account_scope::all ? ", malloc and mappings are charged" : ", malloc alone is charged");
-    line.text(o.oom == oom_policy::fail ? ", a refusal fails" : ", a refusal aborts").write();
+    constexpr const char *refusals[] = {", a refusal fails", ", a refusal kills", ", a refusal aborts"};
+    line.text(refusals[static_cast<std::uint32_t>(o.oom)]).write();
 }
 
 // Written by the thread that parses (busy, then done), read by every caller. acquire/release: who sees done sees what

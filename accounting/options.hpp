@@ -20,7 +20,7 @@
 
 namespace allot {
 
-enum class oom_policy : std::uint32_t { fail, abort };
+enum class oom_policy : std::uint32_t { fail, kill, abort };
 enum class account_scope : std::uint32_t { all, heap };
 enum class report_target : std::uint32_t { off, standard_error, file };
 enum class map_kind : std::uint32_t { thread, exe, lib };
@@ -52,6 +52,7 @@ struct options {
     size_option memory_high{nullptr, unlimited};
     size_option memory_low{};
     size_option memory_min{};
+    size_option memory_headroom{};
     oom_policy oom = oom_policy::fail;
     account_scope account = account_scope::all;
     const map_rule *map = nullptr;
@@ -65,6 +66,10 @@ struct options {
     report_target report = report_target::off;
     const char *report_file = ""; // with %p as given; see expand_file_name()
     const char *preload_library = "";
+    const char *fail_after = "";      // as memory.fail has it: "N" or "N+"; empty: not given
+    const char *fail_after_path = ""; // whose; empty: this process's tenant
+    bool oom_group = false;
+    bool throttle = false;
     bool json = false;
     bool verbose = false;
     bool strict = false;

@@ -52,17 +52,21 @@ void apply(allot_tenant *t, const char *file, const char *value) {
     out.write();
 }
 
-void apply_sizes(allot_tenant *t, const options &o) {
+void apply_settings(allot_tenant *t, const options &o) {
     const struct {
         const char *file;
         const size_option &size;
     } sizes[] = {{"memory.max", o.memory_max},
                  {"memory.high", o.memory_high},
                  {"memory.low", o.memory_low},
-                 {"memory.min", o.memory_min}};
+                 {"memory.min", o.memory_min},
+                 {"memory.headroom", o.memory_headroom}};
     for (const auto &s : sizes)
         if (s.size.text != nullptr) apply(t, s.file, s.size.text);
+    if (o.oom == oom_policy::kill) apply(t, "memory.oom.policy", "kill");
     if (o.oom == oom_policy::abort) apply(t, "memory.oom.policy", "abort");
+    if (o.oom_group) apply(t, "memory.oom.group", "1");
+    if (o.throttle) apply(t, "memory.throttle", "1");
 }
 
 // Limits that were asked for cannot hold as asked: that is said, once.
@@ -85,7 +89,13 @@ void create_tenants(const options &o) {
     }
     tenant *t = tenant_from(own);
     region().default_tenant = t->index;
-    apply_sizes(own, o);
+    apply_settings(own, o);
+    if (o.fail_after[0] == '\0') return;
+    allot_tenant *failing = o.fail_after_path[0] == '\0' ? own : tenant_create_path(o.fail_after_path);
+    if (failing == nullptr)
+        warn_of_tenant(o.fail_after_path, "nothing fails on purpose");
+    else
+        apply(failing, "memory.fail", o.fail_after);
 }
 
 // A hierarchy that cannot be written to is no reason to run without limits: then the books are private.

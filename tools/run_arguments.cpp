@@ -1,4 +1,5 @@
 #include "accounting/option_lists.hpp"
+#include "accounting/options.hpp"
 #include "accounting/tables.hpp"
 #include "tools/command_line.hpp"
 #include "tools/hierarchy_folder.hpp"
@@ -15,7 +16,8 @@ namespace {
 
 // What was given on the command line, before it is turned into variables.
 struct given {
-    std::string tenant, max, high, low, min, oom, account, tree;
+    std::string tenant, max, high, low, min, headroom, oom, account, tree, fail_after;
+    bool oom_group = false, throttle = false;
     std::vector<std::string> map, exclude;
     std::string report;
     bool json = false, verbose = false;
@@ -49,6 +51,17 @@ auto choice_check(allot_option id) {
     };
 }
 
+// What the library accepts, the command does.
+std::string check_fail_after(const std::string &text) {
+    const std::string entry = std::string(option_table[allot_option_fail_after].variable) + "=" + text;
+    char *environment[] = {const_cast<char *>(entry.c_str()), nullptr};
+    options parsed;
+    option_problems problems;
+    options_parse(parsed, environment, problems);
+    if (problems.count == 0 && !text.empty()) return {};
+    return fmt::format("'{}': expected N, N+, N:PATH or N+:PATH", text);
+}
+
 std::string check_hierarchy(const std::string &name) {
     if (is_hierarchy_name(name)) return {};
     return fmt::format("'{}': expected a name of at most 63 bytes without /", name);
@@ -65,9 +78,15 @@ void declare(CLI::App &app, given &g, run_settings &s) {
     size_option("--high", g.high, "Soft limit: going over it is counted");
     size_option("--low", g.low, "Spared while others can be shrunk instead");
     size_option("--min", g.min, "Never shrunk for others");
-    app.add_option("--oom", g.oom, "What a refusal does: fail the allocation, or report and abort the process")
-        ->type_name("fail|abort")
+    size_option("--headroom", g.headroom, "How far beyond the hard limit error paths may go");
+    app.add_option("--oom", g.oom, "What a refusal does: fail the allocation, or report and kill or abort the process")
+        ->type_name("fail|kill|abort")
         ->check(choice_check(allot_option_oom));
+    app.add_flag("--oom-group", g.oom_group, "A kill stops all processes of the tenant");
+    app.add_flag("--throttle", g.throttle, "Delay threads that charge above the soft limit");
+    app.add_option("--fail-after", g.fail_after, "The N-th allocation of that tenant fails, with + every later one too")
+        ->type_name("N[+][:PATH]")
+        ->check(check_fail_after);
     app.add_option("--account", g.account, "Charge malloc and mappings (all, the default), or malloc alone (heap)")
         ->type_name("all|heap")
         ->check(choice_check(allot_option_account));
@@ -102,7 +121,11 @@ void set_variables(const given &g, run_settings &s) {
     set(allot_option_memory_high, g.high);
     set(allot_option_memory_low, g.low);
     set(allot_option_memory_min, g.min);
+    set(allot_option_memory_headroom, g.headroom);
     set(allot_option_oom, g.oom);
+    set(allot_option_oom_group, g.oom_group ? "1" : "");
+    set(allot_option_throttle, g.throttle ? "1" : "");
+    set(allot_option_fail_after, g.fail_after);
     set(allot_option_account, g.account);
     set(allot_option_map, joined(g.map));
     set(allot_option_exclude, joined(g.exclude));

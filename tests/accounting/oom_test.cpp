@@ -1,11 +1,49 @@
 #define BOOST_TEST_MODULE oom
 #include <boost/test/unit_test.hpp>
 
+#include "accounting/oom.hpp"
+
 #include "accounting/base/os.hpp"
+#include "accounting/region_reader.hpp"
 #include "tests/support/dying.hpp"
+#include "tests/support/hierarchy.hpp"
 #include "tests/support/verified.hpp"
 
+#include <fcntl.h>
+#include <map>
+
 using namespace allot;
+
+// First, since its child starts accounting itself. The books outlive the process: they say that it was killed, and in whose name.
+BOOST_AUTO_TEST_CASE(kills_are_counted_at_the_victim_and_at_the_highest_group_below_the_level) {
+    hierarchy h;
+    int status = h.run([] {
+        setenv("ALLOT_TENANT", "/web/api/v1", 1);
+        setenv("ALLOT_TREE", "/web memory.max=1M memory.oom.policy=kill;/web/api memory.oom.group=1;"
+                             "/web/api/v1 memory.oom.group=1", 1);
+        int nothing = open("/dev/null", O_WRONLY);
+        dup2(nothing, 2);
+        if (!accounting_start() || tenant_set(tenant_root(), "memory.oom.group", "1") != 0) _exit(1);
+        context *c = context_open(obj_cgroup_of(tenant_default()));
+        (void)charge(c, 2048 * 1024);
+    });
+    BOOST_TEST((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)); // 137 to a shell
+    region_reader reader;
+    BOOST_TEST_REQUIRE((reader.open(h.only_file().c_str()) == region_error::none));
+    std::map<std::string, tenant_view> all;
+    for (std::uint32_t index = 1; index < reader.tenants_end(); ++index) {
+        tenant_view view;
+        char path[512];
+        if (!reader.tenant_at(index, view)) continue;
+        (void)reader.path_of(index, path, sizeof path);
+        all[path] = view;
+    }
+    BOOST_TEST(all["/web"].events_local[allot_event_oom] == 1u);
+    BOOST_TEST(all["/web/api/v1"].events_local[allot_event_oom_kill] == 1u);
+    BOOST_TEST(all["/"].events[allot_event_oom_kill] == 1u);
+    BOOST_TEST(all["/web/api"].events_local[allot_event_oom_group_kill] == 1u); // the root is above the level
+    BOOST_TEST(all["/web/api/v1"].events_local[allot_event_oom_group_kill] == 0u);
+}
 
 BOOST_FIXTURE_TEST_CASE(a_refusal_is_quiet_and_counted, verified) {
     BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "64K") == 0);
@@ -41,8 +79,8 @@ BOOST_FIXTURE_TEST_CASE(with_the_policy_abort_it_says_who_asked_for_what_and_who
     auto says = [&](const char *text) { return d.message.find(text) != std::string::npos; };
     BOOST_TEST(says("allot: 307200 bytes for /case/a/small would take /case over its limit of 1048576; it uses 819200"),
                d.message);
-    BOOST_TEST(says("allot:   below it: /case/b uses 819200\n"), d.message);
-    BOOST_TEST(says("allot:   / uses 819200 of max\n"), d.message);
+    BOOST_TEST(says("allot:   819200 of it is of /case/b\n"), d.message);
+    BOOST_TEST(says("allot:   / uses 819200 of max, at most 819200 so far, refusals below it 1\n"), d.message);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_tenant_may_say_fail_below_one_that_says_abort, verified) {
@@ -52,4 +90,18 @@ BOOST_FIXTURE_TEST_CASE(a_tenant_may_say_fail_below_one_that_says_abort, verifie
     context *c = context_open(obj_cgroup_of(a));
     BOOST_TEST(!charge(c, 8192));
     context_close(c);
+}
+
+BOOST_FIXTURE_TEST_CASE(with_the_policy_kill_the_process_ends_by_sigkill_after_the_report, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "1M") == 0);
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.oom.policy", "kill") == 0);
+    death d = death_of([] {
+        accounting_child_start();
+        context *c = context_open(obj_cgroup_of(tenant_create_path("/case/a")));
+        (void)charge(c, 2048 * 1024);
+    });
+    BOOST_TEST(d.signal == SIGKILL);
+    BOOST_TEST(d.message.find("allot: 2097152 bytes for /case/a would take /case over its limit of 1048576; it uses 0 and "
+                              "memory.oom.policy is kill\n") == 0u,
+               d.message);
 }

@@ -70,21 +70,29 @@ BOOST_FIXTURE_TEST_CASE(programs_are_excluded_by_file_name, fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_tree_gives_one_line_for_each_setting_and_each_bare_tenant, fixture) {
-    tree("/a memory.max=64M memory.oom.policy=abort;/a/b;/c  memory.high=50%");
+    tree("/a memory.max=64M memory.oom.policy=kill;/a/b;/c  memory.high=50%");
     BOOST_TEST_REQUIRE(out.nr_tree == 4U);
     BOOST_TEST(setting(0) == "/a memory.max=64M");
-    BOOST_TEST(setting(1) == "/a memory.oom.policy=abort");
+    BOOST_TEST(setting(1) == "/a memory.oom.policy=kill");
     BOOST_TEST(setting(2) == "/a/b =");
     BOOST_TEST(setting(3) == "/c memory.high=50%");
     BOOST_TEST(left_out.empty());
 }
 
 BOOST_FIXTURE_TEST_CASE(a_tenant_with_a_setting_that_is_not_understood_is_left_out, fixture) {
-    tree("/a memory.max=5MB;/b memory.current=1;/c memory.max;d memory.max=1;/e memory.oom.policy=kill;/f "
+    tree("/a memory.max=5MB;/b memory.current=1;/c memory.max;d memory.max=1;/e memory.oom.policy=panic;/f "
          "memory.min=1M");
     BOOST_TEST_REQUIRE(out.nr_tree == 1U);
     BOOST_TEST(setting(0) == "/f memory.min=1M");
     BOOST_TEST(left_out.size() == 5U);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_tree_may_say_what_a_refusal_leads_to, fixture) {
+    tree("/a memory.oom.policy=inherit memory.oom.group=1 memory.headroom=64K memory.throttle=inherit;"
+         "/b memory.oom.group=2;/c memory.throttle=yes;/d memory.headroom=x");
+    BOOST_TEST_REQUIRE(out.nr_tree == 4U);
+    BOOST_TEST(setting(1) == "/a memory.oom.group=1");
+    BOOST_TEST(left_out.size() == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(one_item_can_be_checked_before_it_is_passed_on) {

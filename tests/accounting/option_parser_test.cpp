@@ -104,9 +104,9 @@ BOOST_AUTO_TEST_CASE(a_value_that_is_not_understood_leaves_the_default_and_is_to
     BOOST_TEST(size.memory_max.text == nullptr);
     BOOST_TEST(size.problem().find("ALLOT_MEMORY_MAX=5MB: KB, MB and the like") == 0U, size.problem());
     BOOST_TEST(size.problem().find("; expected bytes, or a number with K, M") != std::string::npos, size.problem());
-    const parsed choice{"ALLOT_OOM=kill"};
+    const parsed choice{"ALLOT_OOM=panic"};
     BOOST_TEST((choice.oom == oom_policy::fail));
-    BOOST_TEST(choice.problem() == "ALLOT_OOM=kill: it is none of the words; expected fail|abort");
+    BOOST_TEST(choice.problem() == "ALLOT_OOM=panic: it is none of the words; expected fail|kill|abort");
     BOOST_TEST(parsed({"ALLOT_STRICT=yes"}).problem() == "ALLOT_STRICT=yes: it is neither on nor off; expected 0 or 1");
     const parsed tenant{"ALLOT_TENANT=web"};
     BOOST_TEST(tenant.tenant == std::string("/"));
@@ -114,6 +114,37 @@ BOOST_AUTO_TEST_CASE(a_value_that_is_not_understood_leaves_the_default_and_is_to
     BOOST_TEST(parsed({"ALLOT_CONF=oom"}).problem() == "ALLOT_CONF: oom=: it has no value; expected name:value");
     BOOST_TEST(parsed({"ALLOT_MAP=foo:a=/a"}).problem() ==
                "ALLOT_MAP=foo:a=/a: a rule is thread:GLOB=PATH, exe:GLOB=PATH or lib:GLOB=PATH");
+}
+
+BOOST_AUTO_TEST_CASE(failures_are_asked_for_by_number_and_perhaps_tenant) {
+    const struct {
+        const char *entry, *count, *path;
+    } good[] = {{"ALLOT_FAIL_AFTER=3", "3", ""},
+                {"ALLOT_FAIL_AFTER=3+", "3+", ""},
+                {"ALLOT_FAIL_AFTER=12:/web/api", "12", "/web/api"},
+                {"ALLOT_CONF=fail_after:7+:/", "7+", "/"},
+                {"ALLOT_FAIL_AFTER=", "", ""}};
+    for (const auto &g : good) {
+        const parsed p{g.entry};
+        BOOST_TEST(p.problems.count == 0U, g.entry);
+        BOOST_TEST(p.fail_after == std::string(g.count), g.entry);
+        BOOST_TEST(p.fail_after_path == std::string(g.path), g.entry);
+    }
+    for (const char *bad : {"ALLOT_FAIL_AFTER=0", "ALLOT_FAIL_AFTER=+", "ALLOT_FAIL_AFTER=3-4", "ALLOT_FAIL_AFTER=3:",
+                            "ALLOT_FAIL_AFTER=3:web", "ALLOT_FAIL_AFTER=3/web", "ALLOT_FAIL_AFTER=9999999999999999999"}) {
+        const parsed p{bad};
+        BOOST_TEST(p.problems.count == 1U, bad);
+        BOOST_TEST(p.fail_after == std::string(), bad);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_refusal_leads_to_can_be_chosen) {
+    const parsed p{"ALLOT_OOM=kill", "ALLOT_OOM_GROUP=1", "ALLOT_THROTTLE=1", "ALLOT_MEMORY_HEADROOM=64K"};
+    BOOST_TEST(p.problems.count == 0U, p.problem());
+    BOOST_TEST((p.oom == oom_policy::kill));
+    BOOST_TEST(p.oom_group);
+    BOOST_TEST(p.throttle);
+    BOOST_TEST(p.memory_headroom.bytes == 64U << 10);
 }
 
 BOOST_AUTO_TEST_CASE(the_first_problem_is_told_and_the_others_are_counted) {
@@ -125,7 +156,7 @@ BOOST_AUTO_TEST_CASE(the_first_problem_is_told_and_the_others_are_counted) {
 BOOST_AUTO_TEST_CASE(a_sentence_about_a_huge_value_still_ends_with_what_is_expected) {
     const std::string entry = "ALLOT_OOM=" + std::string(5000, 'x');
     const parsed p{entry.c_str()};
-    BOOST_TEST(p.problem().find("...: it is none of the words; expected fail|abort") != std::string::npos, p.problem());
+    BOOST_TEST(p.problem().find("...: it is none of the words; expected fail|kill|abort") != std::string::npos, p.problem());
 }
 
 BOOST_AUTO_TEST_CASE(a_percentage_is_of_ram_and_its_text_is_kept) {

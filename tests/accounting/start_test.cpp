@@ -39,6 +39,25 @@ BOOST_AUTO_TEST_CASE(the_settings_make_the_tenant_its_parents_and_its_limits) {
     BOOST_TEST(d.message == "");
 }
 
+BOOST_AUTO_TEST_CASE(the_settings_say_what_a_refusal_leads_to_and_what_fails) {
+    death d = death_of([] {
+        setenv("ALLOT_TENANT", "/web", 1);
+        setenv("ALLOT_MEMORY_HEADROOM", "64K", 1);
+        setenv("ALLOT_OOM", "kill", 1);
+        setenv("ALLOT_OOM_GROUP", "1", 1);
+        setenv("ALLOT_FAIL_AFTER", "2+:/plugin/a", 1);
+        int error = 0;
+        bool right = accounting_start() && verified::get(tenant_default(), "memory.headroom") == "65536\n" &&
+                     verified::get(tenant_default(), "memory.oom.policy") == "kill\n" &&
+                     verified::get(tenant_default(), "memory.oom.group") == "1\n" &&
+                     verified::get(tenant_default(), "memory.fail") == "none\n" &&
+                     verified::get(tenant_open("/plugin/a", error), "memory.fail") == "2+\n";
+        _exit(right ? 0 : 1);
+    });
+    BOOST_TEST((d.signal == 0 && d.status == 0), d.message);
+    BOOST_TEST(d.message == "");
+}
+
 BOOST_AUTO_TEST_CASE(threads_may_race_to_be_the_first) {
     death d = death_of([] {
         std::atomic<int> started{0};

@@ -27,7 +27,8 @@ const std::vector<std::string> event_names = {"low", "high", "max", "oom", "oom_
 const std::vector<std::string> option_names = {
     "tenant",  "memory.max", "memory.high", "memory.low", "memory.min",     "oom",
     "account", "map",        "exclude",     "tree",       "hierarchy",      "dir",
-    "report",  "json",       "verbose",     "strict",     "preload_library"};
+    "report",  "json",       "verbose",     "strict",     "preload_library",
+    "memory.headroom", "oom_group", "throttle", "fail_after"};
 
 bool is_well_formed(const std::string &name) {
     return !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.") == std::string::npos;
@@ -88,11 +89,12 @@ BOOST_AUTO_TEST_CASE(the_defaults_of_the_table_are_those_of_the_struct) {
     BOOST_TEST(o.memory_high.bytes == default_of(allot_option_memory_high));
     BOOST_TEST(o.memory_low.bytes == default_of(allot_option_memory_low));
     BOOST_TEST(o.memory_min.bytes == default_of(allot_option_memory_min));
+    BOOST_TEST(o.memory_headroom.bytes == default_of(allot_option_memory_headroom));
     BOOST_TEST(((o.oom == oom_policy::fail) == (option_table[allot_option_oom].default_text == std::string("fail"))));
     BOOST_TEST(
         ((o.account == account_scope::all) == (option_table[allot_option_account].default_text == std::string("all"))));
     BOOST_TEST(
         ((o.report == report_target::off) == (option_table[allot_option_report].default_text == std::string("off"))));
-    for (const char *text : {o.hierarchy, o.dir, o.report_file, o.preload_library}) BOOST_TEST(text == std::string());
-    for (const bool on : {o.json, o.verbose, o.strict, o.excluded, o.secure}) BOOST_TEST(!on);
+    for (const char *text : {o.hierarchy, o.dir, o.report_file, o.preload_library, o.fail_after, o.fail_after_path}) BOOST_TEST(text == std::string());
+    for (const bool on : {o.json, o.verbose, o.strict, o.oom_group, o.throttle, o.excluded, o.secure}) BOOST_TEST(!on);
 }

@@ -18,7 +18,7 @@ USAGE = [
     (["run", "--max=-1", "--", "true"], "--max: '-1': a size is not negative"),
     (["run", "--max", "1e9", "--", "true"], "--max: '1e9': an exponent"),
     (["run", "--high", "101%", "--", "true"], "--high: '101%': it is more than 100%"),
-    (["run", "--oom", "panic", "--", "true"], "--oom: 'panic': expected fail or abort"),
+    (["run", "--oom", "panic", "--", "true"], "--oom: 'panic': expected fail or kill or abort"),
     (["run", "--tenant", "web", "--", "true"], "--tenant: 'web': expected /"),
     (["run", "--tree", "/nowhere", "--", "true"], "--tree: /nowhere: cannot be read"),
     (["run", "--maxx", "1", "--", "true"], "--maxx: no such option of allot run; did you mean --max?"),

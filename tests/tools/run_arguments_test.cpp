@@ -47,6 +47,9 @@ BOOST_AUTO_TEST_CASE(options_become_variables_of_the_library) {
                "ALLOT_TENANT=/a\nALLOT_MEMORY_MAX=64M\nALLOT_MEMORY_HIGH=50%\nALLOT_MEMORY_LOW=1\nALLOT_MEMORY_MIN=2\n"
                "ALLOT_OOM=abort\nALLOT_ACCOUNT=heap\nALLOT_MAP=thread:a=/a;exe:b=/b\nALLOT_EXCLUDE=git;ls\n"
                "ALLOT_VERBOSE=1\n");
+    BOOST_TEST(variables_of({"--headroom", "64K", "--oom", "kill", "--oom-group", "--throttle", "--fail-after", "3+:/a",
+                             "x"}) == "ALLOT_MEMORY_HEADROOM=64K\nALLOT_OOM=kill\nALLOT_OOM_GROUP=1\n"
+                                      "ALLOT_THROTTLE=1\nALLOT_FAIL_AFTER=3+:/a\n");
     BOOST_TEST(variables_of({"x"}) == "");
 }
 
@@ -75,9 +78,11 @@ BOOST_AUTO_TEST_CASE(wrong_input_is_told_with_the_argument_and_what_is_expected)
                refusal({"--high", "", "x"}));
     BOOST_TEST(begins(refusal({"--low", "-1", "x"}), "--low: "), refusal({"--low", "-1", "x"}));
     BOOST_TEST(begins(refusal({"--min", "101%", "x"}), "--min: '101%': it is more than 100%"));
-    BOOST_TEST(refusal({"--oom", "kill", "x"}) == "--oom: 'kill': expected fail or abort");
+    BOOST_TEST(refusal({"--oom", "panic", "x"}) == "--oom: 'panic': expected fail or kill or abort");
     BOOST_TEST(refusal({"--account", "some", "x"}) == "--account: 'some': expected all or heap");
     BOOST_TEST(begins(refusal({"--tenant", "a", "x"}), "--tenant: 'a': expected /"));
+    for (const char *bad : {"", "0", "x", "3-", "3:a", "3+a", "-1"})
+        BOOST_TEST(begins(refusal({"--fail-after", bad, "x"}), "--fail-after: "), bad);
     BOOST_TEST(begins(refusal({"--map", "x=/a", "x"}), "--map: 'x=/a': a rule is thread:GLOB=PATH"));
     BOOST_TEST(begins(refusal({"--map", "thread:a=/a;exe:b=/b", "x"}), "--map: "));
     BOOST_TEST(
