@@ -105,8 +105,8 @@ void rebuild_extras() {
     }
     for (std::uint32_t index = 1; index < count; ++index) {
         tenant_extra &extra = record_at<tenant_extra>(index);
-        bool is_used = is_copied(extra.tenant) &&
-                       record_at<tenant>(extra.tenant).extra.load(std::memory_order_relaxed) == index;
+        bool is_used =
+            is_copied(extra.tenant) && record_at<tenant>(extra.tenant).extra.load(std::memory_order_relaxed) == index;
         extra.failures.counted.store(0, std::memory_order_relaxed);
         extra.failures.injected.store(0, std::memory_order_relaxed);
         if (is_used) continue;

@@ -14,8 +14,8 @@ bool failure_is_due_slow(const tenant &t, std::uint64_t bytes) {
     if (counted_before || extra == nullptr) return false;
     failure_plan &plan = extra->failures;
     std::uint64_t number = plan.counted.fetch_add(1, std::memory_order_relaxed) + 1;
-    bool is_planned = plan.first.load(std::memory_order_relaxed) <= number &&
-                      number <= plan.last.load(std::memory_order_relaxed);
+    bool is_planned =
+        plan.first.load(std::memory_order_relaxed) <= number && number <= plan.last.load(std::memory_order_relaxed);
     if (!is_planned && bytes <= plan.above.load(std::memory_order_relaxed)) return false;
     plan.injected.fetch_add(1, std::memory_order_relaxed);
     return true;

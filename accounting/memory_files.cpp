@@ -34,7 +34,8 @@ bool parse_number(const char *value, std::uint64_t &number, const char *&end) {
     end = value;
     for (; *end >= '0' && *end <= '9'; ++end) {
         auto digit = static_cast<std::uint64_t>(*end - '0');
-        if (__builtin_mul_overflow(number, std::uint64_t{10}, &number) || __builtin_add_overflow(number, digit, &number))
+        if (__builtin_mul_overflow(number, std::uint64_t{10}, &number) ||
+            __builtin_add_overflow(number, digit, &number))
             return false;
     }
     return end != value;

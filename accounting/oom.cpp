@@ -51,12 +51,8 @@ void refused(tenant &asked, tenant &level, std::uint64_t bytes) {
     switch (policy_of(level)) {
     case refusal_policy::inherit:
     case refusal_policy::fail: return;
-    case refusal_policy::kill:
-        oom_report(asked, level, bytes, "memory.oom.policy is kill");
-        kill_process(asked, level);
-    case refusal_policy::abort:
-        oom_report(asked, level, bytes, "memory.oom.policy is abort");
-        std::abort();
+    case refusal_policy::kill: oom_report(asked, level, bytes, "memory.oom.policy is kill"); kill_process(asked, level);
+    case refusal_policy::abort: oom_report(asked, level, bytes, "memory.oom.policy is abort"); std::abort();
     }
 }
 

@@ -84,8 +84,7 @@ const char *setting_error(piece file, piece value) {
         const bool is_policy = value.is("fail") || value.is("kill") || value.is("abort") || value.is("inherit");
         return is_policy ? nullptr : "memory.oom.policy is fail, kill, abort or inherit";
     }
-    if (file.is("memory.oom.group"))
-        return value.is("0") || value.is("1") ? nullptr : "memory.oom.group is 0 or 1";
+    if (file.is("memory.oom.group")) return value.is("0") || value.is("1") ? nullptr : "memory.oom.group is 0 or 1";
     if (file.is("memory.throttle")) {
         const bool is_choice = value.is("0") || value.is("1") || value.is("inherit");
         return is_choice ? nullptr : "memory.throttle is 0, 1 or inherit";

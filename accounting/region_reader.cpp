@@ -172,7 +172,8 @@ void region_reader::add_to_ancestors(std::uint32_t index, const sums &part) {
         const tenant *t = living(index);
         if (t == nullptr) return;
         sums &s = reinterpret_cast<sums *>(sums_.at)[index];
-        for (std::uint32_t stat = 0; stat < allot_nr_stats; ++stat) s.value[stat] = sum(s.value[stat], part.value[stat]);
+        for (std::uint32_t stat = 0; stat < allot_nr_stats; ++stat)
+            s.value[stat] = sum(s.value[stat], part.value[stat]);
         index = t->counter.parent;
     }
 }
@@ -234,8 +235,9 @@ bool region_reader::tenant_at(std::uint32_t index, tenant_view &out) const {
     out.high = relaxed(t->counter.high);
     out.max = relaxed(t->counter.max);
     auto policy = static_cast<std::uint32_t>(t->on_refusal.load(std::memory_order_relaxed));
-    out.policy =
-        policy <= static_cast<std::uint32_t>(refusal_policy::abort) ? refusal_policy{static_cast<std::uint8_t>(policy)} : refusal_policy::inherit;
+    out.policy = policy <= static_cast<std::uint32_t>(refusal_policy::abort)
+                     ? refusal_policy{static_cast<std::uint8_t>(policy)}
+                     : refusal_policy::inherit;
     for (std::uint32_t e = 0; e < allot_nr_events; ++e) {
         out.events[e] = relaxed(t->events[e]);
         out.events_local[e] = relaxed(t->events_local[e]);

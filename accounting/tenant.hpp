@@ -39,7 +39,7 @@ struct tenant {
     // before and after reading what the handle is for.
     alignas(cache_line_bytes) std::atomic<std::uint32_t> generation;
     std::atomic<tenant_state> state;
-    std::atomic<std::uint32_t> obj_cgroup;  // the living handle
+    std::atomic<std::uint32_t> obj_cgroup; // the living handle
     // Settings, relaxed; written under the drain lock and the registry lock.
     std::atomic<refusal_policy> on_refusal;
     std::atomic<std::uint8_t> kills_group; // memory.oom.group

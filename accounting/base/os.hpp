@@ -58,7 +58,7 @@ std::uint32_t os_pid();
 std::uint32_t os_tid(); // of this thread; cached, see os_child_start()
 std::uint32_t os_uid();
 void os_kill(std::uint32_t pid); // SIGKILL; of this process: does not come back
-std::uint64_t os_random(); // not for secrets: falls back to the clock and addresses
+std::uint64_t os_random();       // not for secrets: falls back to the clock and addresses
 std::uint64_t os_ram_bytes();
 std::uint64_t os_nanoseconds(); // monotonic
 void os_child_start();          // forgets the cached thread id, which is the parent's

@@ -81,8 +81,7 @@ BOOST_FIXTURE_TEST_CASE(in_the_child_of_a_fork_descendants_are_counted_anew, ver
     death d = death_of([] {
         accounting_child_start();
         int error = 0;
-        _exit(verified::get(tenant_open("/case", error), "cgroup.stat") ==
-                      "nr_descendants 3\nnr_dying_descendants 0\n"
+        _exit(verified::get(tenant_open("/case", error), "cgroup.stat") == "nr_descendants 3\nnr_dying_descendants 0\n"
                   ? 0
                   : 1);
     });

@@ -38,9 +38,8 @@ BOOST_FIXTURE_TEST_CASE(the_planned_charges_fail_and_no_other_whatever_was_held_
     context *c = context_open(obj_cgroup_of(top));
     const struct {
         const char *plan, *result;
-    } plans[] = {{"1", "-+++++++"},   {"3", "++-+++++"}, {"3+", "++------"},
-                 {"2-4", "+---++++"}, {"9", "++++++++"}, {"above 16", "--------"},
-                 {"above 32", "++++++++"}};
+    } plans[] = {{"1", "-+++++++"}, {"3", "++-+++++"},        {"3+", "++------"},      {"2-4", "+---++++"},
+                 {"9", "++++++++"}, {"above 16", "--------"}, {"above 32", "++++++++"}};
     std::uint64_t failures = 0;
     for (const auto &p : plans) {
         BOOST_TEST_REQUIRE(tenant_set(top, "memory.fail", "none") == 0);

@@ -100,14 +100,13 @@ BOOST_FIXTURE_TEST_CASE(every_setting_reads_as_it_was_written, verified) {
 
 BOOST_FIXTURE_TEST_CASE(what_is_no_value_for_a_file_is_refused, verified) {
     BOOST_TEST_REQUIRE(tenant_set(top, "memory.fail", "3-7") == 0);
-    for (const char *bad : {"", "0", "-1", "3-", "3-2", "3++", "+", "x", "above", "above x", "above 5MB", "1 2", "none 1",
-                            "99999999999999999999"})
+    for (const char *bad : {"", "0", "-1", "3-", "3-2", "3++", "+", "x", "above", "above x", "above 5MB", "1 2",
+                            "none 1", "99999999999999999999"})
         BOOST_TEST(tenant_set(top, "memory.fail", bad) == -EINVAL, bad);
     BOOST_TEST(get(top, "memory.fail") == "3-7\n");
     for (const char *bad : {"", "2", "-1", "yes", "01", "1 ", "1\n\n"})
         BOOST_TEST(tenant_set(top, "memory.oom.group", bad) == -EINVAL, bad);
     for (const char *bad : {"", "killed", "kill ", "KILL"})
         BOOST_TEST(tenant_set(top, "memory.oom.policy", bad) == -EINVAL, bad);
-    for (const char *bad : {"", "x", "-4K", "5MB"})
-        BOOST_TEST(tenant_set(top, "memory.headroom", bad) == -EINVAL, bad);
+    for (const char *bad : {"", "x", "-4K", "5MB"}) BOOST_TEST(tenant_set(top, "memory.headroom", bad) == -EINVAL, bad);
 }

@@ -28,15 +28,16 @@ BOOST_FIXTURE_TEST_CASE(it_says_who_asked_for_what_how_full_each_level_is_and_wh
         oom_report(*asked, *level, 300, "that is all");
         _exit(0);
     });
-    BOOST_TEST(d.message ==
-               "allot: 300 bytes for /case/a/small would take /case over its limit of 1000; it uses 965 and that is all\n"
-               "allot:   /case/a/small uses 50 of max, at most 50 so far, refusals below it 0\n"
-               "allot:   /case/a uses 165 of max, at most 165 so far, refusals below it 0\n"
-               "allot:   /case uses 965 of 1000, at most 965 so far, refusals below it 0\n"
-               "allot:   / uses 5965 of max, at most 5965 so far, refusals below it 0\n"
-               "allot:   800 of it is of /case/b\n"
-               "allot:   100 of it is of /case/a\n"
-               "allot:   50 of it is of /case/a/small\n"
-               "allot:   5 of it is of /case/a/5\n"
-               "allot:   4 of it is of /case/a/4\n");
+    BOOST_TEST(
+        d.message ==
+        "allot: 300 bytes for /case/a/small would take /case over its limit of 1000; it uses 965 and that is all\n"
+        "allot:   /case/a/small uses 50 of max, at most 50 so far, refusals below it 0\n"
+        "allot:   /case/a uses 165 of max, at most 165 so far, refusals below it 0\n"
+        "allot:   /case uses 965 of 1000, at most 965 so far, refusals below it 0\n"
+        "allot:   / uses 5965 of max, at most 5965 so far, refusals below it 0\n"
+        "allot:   800 of it is of /case/b\n"
+        "allot:   100 of it is of /case/a\n"
+        "allot:   50 of it is of /case/a/small\n"
+        "allot:   5 of it is of /case/a/5\n"
+        "allot:   4 of it is of /case/a/4\n");
 }

@@ -19,8 +19,10 @@ BOOST_AUTO_TEST_CASE(kills_are_counted_at_the_victim_and_at_the_highest_group_be
     hierarchy h;
     int status = h.run([] {
         setenv("ALLOT_TENANT", "/web/api/v1", 1);
-        setenv("ALLOT_TREE", "/web memory.max=1M memory.oom.policy=kill;/web/api memory.oom.group=1;"
-                             "/web/api/v1 memory.oom.group=1", 1);
+        setenv("ALLOT_TREE",
+               "/web memory.max=1M memory.oom.policy=kill;/web/api memory.oom.group=1;"
+               "/web/api/v1 memory.oom.group=1",
+               1);
         int nothing = open("/dev/null", O_WRONLY);
         dup2(nothing, 2);
         if (!accounting_start() || tenant_set(tenant_root(), "memory.oom.group", "1") != 0) _exit(1);
@@ -101,7 +103,8 @@ BOOST_FIXTURE_TEST_CASE(with_the_policy_kill_the_process_ends_by_sigkill_after_t
         (void)charge(c, 2048 * 1024);
     });
     BOOST_TEST(d.signal == SIGKILL);
-    BOOST_TEST(d.message.find("allot: 2097152 bytes for /case/a would take /case over its limit of 1048576; it uses 0 and "
-                              "memory.oom.policy is kill\n") == 0u,
-               d.message);
+    BOOST_TEST(
+        d.message.find("allot: 2097152 bytes for /case/a would take /case over its limit of 1048576; it uses 0 and "
+                       "memory.oom.policy is kill\n") == 0u,
+        d.message);
 }

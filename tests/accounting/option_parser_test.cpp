@@ -130,8 +130,9 @@ BOOST_AUTO_TEST_CASE(failures_are_asked_for_by_number_and_perhaps_tenant) {
         BOOST_TEST(p.fail_after == std::string(g.count), g.entry);
         BOOST_TEST(p.fail_after_path == std::string(g.path), g.entry);
     }
-    for (const char *bad : {"ALLOT_FAIL_AFTER=0", "ALLOT_FAIL_AFTER=+", "ALLOT_FAIL_AFTER=3-4", "ALLOT_FAIL_AFTER=3:",
-                            "ALLOT_FAIL_AFTER=3:web", "ALLOT_FAIL_AFTER=3/web", "ALLOT_FAIL_AFTER=9999999999999999999"}) {
+    for (const char *bad : {"ALLOT_FAIL_AFTER=0", "ALLOT_FAIL_AFTER=+", "ALLOT_FAIL_AFTER=3-4",
+                            "ALLOT_FAIL_AFTER=3:", "ALLOT_FAIL_AFTER=3:web", "ALLOT_FAIL_AFTER=3/web",
+                            "ALLOT_FAIL_AFTER=9999999999999999999"}) {
         const parsed p{bad};
         BOOST_TEST(p.problems.count == 1U, bad);
         BOOST_TEST(p.fail_after == std::string(), bad);
@@ -156,7 +157,8 @@ BOOST_AUTO_TEST_CASE(the_first_problem_is_told_and_the_others_are_counted) {
 BOOST_AUTO_TEST_CASE(a_sentence_about_a_huge_value_still_ends_with_what_is_expected) {
     const std::string entry = "ALLOT_OOM=" + std::string(5000, 'x');
     const parsed p{entry.c_str()};
-    BOOST_TEST(p.problem().find("...: it is none of the words; expected fail|kill|abort") != std::string::npos, p.problem());
+    BOOST_TEST(p.problem().find("...: it is none of the words; expected fail|kill|abort") != std::string::npos,
+               p.problem());
 }
 
 BOOST_AUTO_TEST_CASE(a_percentage_is_of_ram_and_its_text_is_kept) {

@@ -79,7 +79,8 @@ BOOST_AUTO_TEST_CASE(the_object_is_this) {
     BOOST_TEST(d.status == 0);
     const std::string root = R"({"path":"/","current":7,"peak":7,"min":0,"low":0,"high":null,"max":1048576,)"
                              R"("events":{"low":0,"high":0,"max":0,"oom":0,"oom_kill":0,"oom_group_kill":0},)"
-                             R"("stat":{)" + stats_with("external", 7) + "}}";
+                             R"("stat":{)" +
+                             stats_with("external", 7) + "}}";
     const std::size_t at = d.message.find("\"pid\":") + 6;
     const std::string pid = d.message.substr(at, d.message.find(',', at) - at);
     BOOST_TEST(d.message ==

@@ -105,8 +105,11 @@ BOOST_AUTO_TEST_CASE(hostile_bytes_neither_crash_nor_hang_it) {
     std::string file = file_of_a_program(h, [] {});
     std::mt19937_64 random(7);
     std::string scratch = h.path() + "/scratch";
-    const std::uint64_t starts[] = {0, table_start(table::processes, 0), table_start(table::tenants, 0),
-                                    table_start(table::obj_cgroups, 0), table_start(table::contexts, 0),
+    const std::uint64_t starts[] = {0,
+                                    table_start(table::processes, 0),
+                                    table_start(table::tenants, 0),
+                                    table_start(table::obj_cgroups, 0),
+                                    table_start(table::contexts, 0),
                                     table_start(table::tenant_extras, 0)};
     std::vector<std::vector<char>> pieces;
     int original = open(file.c_str(), O_RDONLY);

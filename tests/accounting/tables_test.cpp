@@ -21,14 +21,14 @@ std::vector<std::string> names_of(const Table &table) {
 }
 
 // The golden lists: a number is in regions and in other people's programs, so that an entry never moves.
-const std::vector<std::string> stat_names = {"slab", "objects", "stock", "external", "large",
-                                             "forced", "headroom", "injected"};
+const std::vector<std::string> stat_names = {"slab",  "objects", "stock",    "external",
+                                             "large", "forced",  "headroom", "injected"};
 const std::vector<std::string> event_names = {"low", "high", "max", "oom", "oom_kill", "oom_group_kill"};
 const std::vector<std::string> option_names = {
-    "tenant",  "memory.max", "memory.high", "memory.low", "memory.min",     "oom",
-    "account", "map",        "exclude",     "tree",       "hierarchy",      "dir",
-    "report",  "json",       "verbose",     "strict",     "preload_library",
-    "memory.headroom", "oom_group", "throttle", "fail_after"};
+    "tenant",    "memory.max", "memory.high", "memory.low", "memory.min",      "oom",
+    "account",   "map",        "exclude",     "tree",       "hierarchy",       "dir",
+    "report",    "json",       "verbose",     "strict",     "preload_library", "memory.headroom",
+    "oom_group", "throttle",   "fail_after"};
 
 bool is_well_formed(const std::string &name) {
     return !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.") == std::string::npos;
@@ -95,6 +95,7 @@ BOOST_AUTO_TEST_CASE(the_defaults_of_the_table_are_those_of_the_struct) {
         ((o.account == account_scope::all) == (option_table[allot_option_account].default_text == std::string("all"))));
     BOOST_TEST(
         ((o.report == report_target::off) == (option_table[allot_option_report].default_text == std::string("off"))));
-    for (const char *text : {o.hierarchy, o.dir, o.report_file, o.preload_library, o.fail_after, o.fail_after_path}) BOOST_TEST(text == std::string());
+    for (const char *text : {o.hierarchy, o.dir, o.report_file, o.preload_library, o.fail_after, o.fail_after_path})
+        BOOST_TEST(text == std::string());
     for (const bool on : {o.json, o.verbose, o.strict, o.oom_group, o.throttle, o.excluded, o.secure}) BOOST_TEST(!on);
 }

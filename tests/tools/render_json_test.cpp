@@ -32,9 +32,9 @@ const std::string no_stat = stat_of({});
 
 // The schema is promised: keys and their order may be added to, never changed.
 BOOST_AUTO_TEST_CASE(the_object_is_this) {
-    const std::string root = std::string("{'path':'/','current':1024,'peak':67108864,'min':0,'low':0,'high':null,'max':67108864,") +
-                             "'events':{'low':0,'high':0,'max':9,'oom':7,'oom_kill':0,'oom_group_kill':0},"
-                             + stat_of({1024, 2}) + "}";
+    const std::string root =
+        std::string("{'path':'/','current':1024,'peak':67108864,'min':0,'low':0,'high':null,'max':67108864,") +
+        "'events':{'low':0,'high':0,'max':9,'oom':7,'oom_kill':0,'oom_group_kill':0}," + stat_of({1024, 2}) + "}";
     const std::string web = "{'path':'/web','current':3,'peak':4,'min':7,'low':6,'high':5,'max':12999999999," +
                             std::string(no_events) + "," + no_stat + "}";
     const std::string other = "{'path':'/','current':0,'peak':4096,'min':0,'low':0,'high':null,'max':null," +

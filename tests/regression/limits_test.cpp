@@ -1,0 +1,264 @@
+// Bugs that other trackers of memory had at their limits, each as the behaviour that would have shown it.
+#define BOOST_TEST_MODULE regression_limits
+#include "tests/regression/tenants.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <random>
+
+namespace {
+
+constexpr std::size_t KiB = 1024, MiB = 1024 * KiB;
+
+// Allocates until it is refused; how much that was.
+std::uint64_t fill(std::size_t size, std::vector<void *> &into) {
+    std::uint64_t sum = 0;
+    while (void *p = allot_malloc(size)) {
+        into.push_back(p);
+        sum += allot_usable_size(p);
+    }
+    return sum;
+}
+
+void free_all(std::vector<void *> &blocks) {
+    for (void *p : blocks) allot_free(p);
+    blocks.clear();
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_small_tenant_can_use_all_of_its_limit_though_a_hundred_threads_hold_stock, tenants) {
+    allot_tenant *small = make(top, "small", "1M");
+    idle_threads idle(100, [&](unsigned) {
+        allot_set_active(small);
+        allot_free(allot_malloc(64));
+    });
+    allot_set_active(small);
+    std::vector<void *> blocks;
+    std::uint64_t used = fill(1024, blocks);
+    BOOST_TEST(used <= MiB);
+    BOOST_TEST(used > MiB - 2 * KiB); // to within one object
+    free_all(blocks);
+}
+
+BOOST_FIXTURE_TEST_CASE(stocks_of_a_thousand_idle_threads_are_no_reason_for_a_refusal, tenants) {
+    allot_tenant *a = make(top, "a", "64M");
+    idle_threads idle(1000, [&](unsigned) {
+        allot_set_active(a);
+        allot_free(allot_malloc(100));
+    });
+    BOOST_TEST(allot_tenant_current(a) == 0u);
+    BOOST_TEST(allot_try_charge(a, 64 * MiB) == 0);
+    BOOST_TEST(key(a, "memory.stat", "stock") == 0u);
+    allot_uncharge(a, 64 * MiB);
+}
+
+BOOST_FIXTURE_TEST_CASE(sixty_four_threads_with_a_hundred_bytes_each_fit_into_one_mebibyte, tenants) {
+    allot_tenant *a = make(top, "a", "1M");
+    std::atomic<unsigned> refused{0};
+    on_threads(64, [&](unsigned) {
+        allot_set_active(a);
+        void *p = allot_malloc(100);
+        if (p == nullptr) refused++;
+        allot_free(p);
+    });
+    BOOST_TEST(refused == 0u);
+}
+
+// Debits on workers, credits on another thread, at a quarter of the limit: a sum of what is pending is no use.
+BOOST_FIXTURE_TEST_CASE(work_handed_from_thread_to_thread_is_never_refused_below_the_limit, tenants) {
+    constexpr std::size_t block = 68 * KiB, nr_workers = 8, tasks = 4000;
+    allot_tenant *a = make(top, "a", std::to_string(4 * 2 * nr_workers * 72 * KiB).c_str());
+    std::atomic<void *> hands[nr_workers] = {};
+    std::atomic<unsigned> refused{0}, working{nr_workers};
+    std::thread collector([&] {
+        while (working > 0)
+            for (std::atomic<void *> &hand : hands) allot_free(hand.exchange(nullptr));
+    });
+    on_threads(nr_workers, [&](unsigned number) {
+        allot_set_active(a);
+        for (unsigned i = 0; i < tasks; ++i) {
+            void *p = allot_malloc(block);
+            if (p == nullptr) refused++;
+            while (hands[number] != nullptr) std::this_thread::yield();
+            hands[number] = p;
+        }
+        working--;
+    });
+    collector.join();
+    for (std::atomic<void *> &hand : hands) allot_free(hand.exchange(nullptr));
+    BOOST_TEST(refused == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(many_who_look_at_once_do_not_all_get_the_last_mebibyte, tenants) {
+    allot_tenant *a = make(top, "a", "8M");
+    for (unsigned round = 0; round < 50; ++round) {
+        std::atomic<std::uint64_t> got{0};
+        on_threads(16, [&](unsigned) {
+            if (allot_try_charge(a, MiB) == 0) got++;
+        });
+        BOOST_TEST(got == 8u);
+        allot_uncharge(a, got * MiB);
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_refusal_at_an_ancestor_leaves_every_level_as_it_was, tenants) {
+    allot_tenant *a = make(top, "a"), *b = make(a, "b", "1M"), *c = make(b, "c"), *d = make(c, "d");
+    BOOST_TEST(allot_try_charge(d, 600 * KiB) == 0);
+    const auto figures = [&] {
+        std::string all;
+        for (allot_tenant *t : {top, a, b, c, d})
+            all += get(t, "memory.current") + get(t, "memory.peak") + get(t, "memory.stat");
+        return all;
+    };
+    std::string before = figures();
+    for (unsigned i = 0; i < 100; ++i) BOOST_TEST(allot_try_charge(d, 600 * KiB) == -ENOMEM);
+    BOOST_TEST(figures() == before);
+    std::atomic<bool> wrong{false};
+    on_threads(8, [&](unsigned) {
+        for (unsigned i = 0; i < 1000; ++i)
+            if (allot_try_charge(d, 600 * KiB) != -ENOMEM) wrong = true;
+    });
+    BOOST_TEST(!wrong);
+    BOOST_TEST(figures() == before);
+    allot_uncharge(d, 600 * KiB);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_hundred_thousand_refusals_change_nothing_but_their_count, tenants) {
+    allot_tenant *a = make(top, "a", "256K");
+    allot_set_active(a);
+    std::vector<void *> blocks;
+    fill(512, blocks);
+    std::string before = get(a, "memory.current") + get(top, "memory.current") + get(a, "memory.peak");
+    std::uint64_t refused = key(a, "memory.events", "oom");
+    for (unsigned i = 0; i < 100000; ++i) BOOST_TEST_REQUIRE(allot_malloc(512) == nullptr);
+    BOOST_TEST(get(a, "memory.current") + get(top, "memory.current") + get(a, "memory.peak") == before);
+    BOOST_TEST(key(a, "memory.events", "oom") == refused + 100000);
+    free_all(blocks);
+}
+
+BOOST_FIXTURE_TEST_CASE(one_size_is_checked_charged_and_uncharged, tenants) {
+    allot_tenant *a = make(top, "a", "8M");
+    allot_set_active(a);
+    std::vector<void *> blocks;
+    fill(512 * KiB, blocks);
+    BOOST_TEST(blocks.size() == 16u);
+    free_all(blocks);
+    fill(300 * KiB + 1, blocks);
+    BOOST_TEST(blocks.size() == 8 * MiB / (304 * KiB));
+    free_all(blocks);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_same_work_is_refused_at_the_same_byte_each_time, tenants) {
+    std::uint64_t first = 0;
+    for (unsigned round = 0; round < 5; ++round) {
+        allot_tenant *a = make(top, ("round" + std::to_string(round)).c_str(), "3M");
+        allot_set_active(a);
+        std::mt19937 random(11);
+        std::vector<void *> blocks;
+        std::uint64_t sum = 0;
+        while (void *p = allot_malloc(1 + random() % 20000)) {
+            blocks.push_back(p);
+            sum += allot_usable_size(p);
+            if (random() % 3 == 0) {
+                std::swap(blocks[random() % blocks.size()], blocks.back());
+                sum -= allot_usable_size(blocks.back());
+                allot_free(blocks.back());
+                blocks.pop_back();
+            }
+        }
+        if (round == 0) first = sum;
+        BOOST_TEST(sum == first);
+        free_all(blocks);
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(bytes_from_elsewhere_count_towards_the_limit, tenants) {
+    allot_tenant *a = make(top, "a", "1G");
+    BOOST_TEST(allot_try_charge(a, 1024 * MiB - 100) == 0);
+    allot_set_active(a);
+    errno = 0;
+    BOOST_TEST(allot_malloc(100) == nullptr); // a slot of 112
+    BOOST_TEST(errno == ENOMEM);
+    allot_uncharge(a, 1024 * MiB - 100);
+    void *p = allot_malloc(100);
+    BOOST_TEST(p != nullptr);
+    allot_free(p);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_limit_below_the_usage_is_accepted_and_holds_from_then_on, tenants) {
+    allot_tenant *a = make(top, "a");
+    allot_set_active(a);
+    std::vector<void *> blocks;
+    for (unsigned i = 0; i < 1000; ++i) blocks.push_back(allot_malloc(10240));
+    BOOST_TEST(allot_tenant_set(a, "memory.max", "5M") == 0);
+    BOOST_TEST(allot_malloc(16) == nullptr);
+    while (allot_tenant_current(a) > 5 * MiB - 20480) {
+        allot_free(blocks.back());
+        blocks.pop_back();
+    }
+    blocks.push_back(allot_malloc(10240));
+    BOOST_TEST(blocks.back() != nullptr);
+    free_all(blocks);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_ancestors_limit_is_noticed_though_the_tenant_has_room, tenants) {
+    allot_tenant *parent = make(top, "parent", "1M");
+    allot_tenant *a = make(parent, "a", "1G"), *b = make(parent, "b", "1G");
+    allot_set_active(a);
+    std::vector<void *> blocks;
+    fill(4096, blocks);
+    BOOST_TEST(allot_tenant_current(parent) <= MiB);
+    allot_set_active(b);
+    BOOST_TEST(allot_malloc(4096) == nullptr);
+    BOOST_TEST(key(parent, "memory.events.local", "oom") == 2u);
+    BOOST_TEST(key(a, "memory.events.local", "oom") == 0u);
+    free_all(blocks);
+}
+
+BOOST_FIXTURE_TEST_CASE(stock_of_a_tenant_that_got_children_can_be_taken, tenants) {
+    allot_tenant *parent = make(top, "parent", "4M");
+    idle_threads idle(8, [&](unsigned) {
+        allot_set_active(parent);
+        allot_free(allot_malloc(64));
+    });
+    allot_tenant *leaf = make(parent, "leaf");
+    BOOST_TEST(allot_try_charge(leaf, 4 * MiB) == 0);
+    allot_uncharge(leaf, 4 * MiB);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_peak_is_never_lost_however_many_reach_it, tenants) {
+    allot_tenant *a = make(top, "a");
+    on_threads(8, [&](unsigned) {
+        for (unsigned i = 0; i < 2000; ++i) {
+            BOOST_TEST_REQUIRE(allot_try_charge(a, MiB) == 0);
+            allot_uncharge(a, MiB);
+        }
+    });
+    std::uint64_t peak = number(a, "memory.peak");
+    BOOST_TEST(peak >= MiB);
+    BOOST_TEST(peak <= 8 * MiB);
+    BOOST_TEST(allot_try_charge(a, 9 * MiB) == 0);
+    BOOST_TEST(number(a, "memory.peak") == 9 * MiB);
+    allot_uncharge(a, 9 * MiB);
+}
+
+BOOST_FIXTURE_TEST_CASE(refusals_at_the_same_moment_do_not_make_each_other_false, tenants) {
+    // Two subtrees, one drained after the other all the time, and in both something that always fits.
+    allot_tenant *a = make(top, "a", "1M"), *b = make(top, "b", "1M");
+    std::atomic<unsigned> wrong{0};
+    on_threads(8, [&](unsigned number) {
+        allot_tenant *mine = number % 2 ? a : b;
+        allot_set_active(mine);
+        for (unsigned i = 0; i < 3000; ++i) {
+            if (number < 4) {
+                if (allot_try_charge(mine, 2 * MiB) != -ENOMEM) wrong++;
+            } else {
+                void *p = allot_malloc(100 * KiB);
+                if (p == nullptr) wrong++;
+                allot_free(p);
+            }
+        }
+    });
+    BOOST_TEST(wrong == 0u);
+}
