@@ -4,6 +4,7 @@
 #include "alloc/fork.hpp"
 #include "tests/support/allocated.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/sanitized.hpp"
 
 #include <atomic>
 #include <sys/syscall.h>
@@ -161,9 +162,9 @@ BOOST_FIXTURE_TEST_CASE(limits_hold_in_the_child_as_in_the_parent, with_objects)
     BOOST_TEST(end.exited_with(40), "status " << end.status << " " << end.text);
 }
 
-#if !defined(__SANITIZE_THREAD__) // which makes a fork of a vfork
 // It shares the parent's memory and goes on as the parent.
-BOOST_FIXTURE_TEST_CASE(a_vforked_child_allocates_and_frees_as_its_parent, with_objects) {
+BOOST_FIXTURE_TEST_CASE(a_vforked_child_allocates_and_frees_as_its_parent, with_objects,
+                        *boost::unit_test::precondition(vfork_shares_memory)) {
     void *volatile made = nullptr;
     std::uint64_t before = tenant_current(top);
     for (int i = 0; i < 10; ++i) {
@@ -180,7 +181,6 @@ BOOST_FIXTURE_TEST_CASE(a_vforked_child_allocates_and_frees_as_its_parent, with_
     }
     heap_free(made);
 }
-#endif
 
 BOOST_FIXTURE_TEST_CASE(a_double_free_of_an_inherited_large_block_is_noticed_in_the_child, with_objects) {
     child_end end = in_child([&] {

@@ -6,6 +6,7 @@
 #include "accounting/accounting.hpp"
 #include "preload/mapping_books.hpp"
 #include "preload/mapping_owner.hpp"
+#include "tests/support/sanitized.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -39,7 +40,7 @@ std::int64_t limit[3];
 thread_local std::uint32_t active = tenant_a;
 std::atomic<std::int64_t> uncounted;
 std::atomic<bool> went_negative;
-void (*at_next_uncharge)(); // what another thread, or a handler, does at that moment
+std::atomic<void (*)()> at_next_uncharge; // what another thread, or a handler, does at that moment
 
 } // namespace
 
@@ -58,7 +59,7 @@ bool charge_bytes(std::uint32_t owner, std::uint64_t bytes, charge_kind) {
     return false;
 }
 void uncharge_bytes(std::uint32_t owner, std::uint64_t bytes, charge_kind) {
-    if (auto *meanwhile = std::exchange(at_next_uncharge, nullptr)) meanwhile();
+    if (auto *meanwhile = at_next_uncharge.exchange(nullptr)) meanwhile();
     if ((charged[owner] -= static_cast<std::int64_t>(bytes)) < 0) went_negative = true;
 }
 void obj_cgroup_grab(std::uint32_t owner, std::uint32_t n) { pinned[owner] += n; }
@@ -427,7 +428,8 @@ BOOST_AUTO_TEST_CASE(a_forked_child_neither_pays_nor_is_paid_for_what_it_inherit
     BOOST_TEST(mapped_munmap(reserved, 8 * page) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_vforked_child_shares_the_books_of_its_parent) {
+BOOST_AUTO_TEST_CASE(a_vforked_child_shares_the_books_of_its_parent,
+                     *boost::unit_test::precondition(vfork_shares_memory)) {
     char *volatile p = map(8);
     const pid_t child = vfork();
     if (child == 0) {

@@ -16,4 +16,15 @@ inline boost::test_tools::assertion_result address_space_can_be_limited(boost::u
     return !is_sanitized;
 }
 
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool is_thread_sanitized = true;
+#else
+inline constexpr bool is_thread_sanitized = false;
+#endif
+
+// A precondition of a case about vfork, of which the thread sanitizer makes a fork.
+inline boost::test_tools::assertion_result vfork_shares_memory(boost::unit_test::test_unit_id) {
+    return !is_thread_sanitized;
+}
+
 } // namespace allot
