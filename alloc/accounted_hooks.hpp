@@ -11,6 +11,10 @@
 
 namespace allot {
 
+static_assert(static_cast<charge_mode>(insistence::nowait) == charge_mode::nowait &&
+              static_cast<charge_mode>(insistence::atomic) == charge_mode::atomic &&
+              static_cast<charge_mode>(insistence::nofail) == charge_mode::nofail);
+
 struct accounted_hooks {
     static constexpr bool accounted = true;
 
@@ -54,7 +58,7 @@ struct accounted_hooks {
         return {heap.ctx, net_of(static_cast<std::int64_t>(bytes), 1)};
     }
     [[gnu::always_inline]] static bool charge(const slab_part &slab) { return context_charge(*slab.ctx, slab.delta); }
-    static bool charge_slow(const slab_part &slab) { return charge_settled(slab.ctx, slab.delta); }
+    static bool charge_slow(const slab_part &slab) { return context_charge_slow(slab.ctx, slab.delta); }
     [[gnu::always_inline]] static bool uncharge(const slab_part &slab) {
         return context_uncharge(*slab.ctx, slab.delta);
     }
@@ -63,7 +67,7 @@ struct accounted_hooks {
     static bool charge_object(const heap_part &heap, std::size_t bytes) {
         if (bytes >= direct_charge_bytes) return charge_large(heap, bytes);
         net_word delta = net_of(static_cast<std::int64_t>(bytes), 1);
-        return context_charge(*heap.ctx, delta) || charge_settled(heap.ctx, delta);
+        return context_charge(*heap.ctx, delta) || context_charge_slow(heap.ctx, delta);
     }
     static void uncharge_object(const heap_part &heap, std::size_t bytes) {
         if (bytes >= direct_charge_bytes)
@@ -75,7 +79,7 @@ struct accounted_hooks {
     static bool charge_growth(const heap_part &heap, std::size_t from, std::size_t to) {
         if (from >= direct_charge_bytes) return charge_large(heap, to - from);
         net_word delta = net_of(static_cast<std::int64_t>(to - from), 0);
-        return context_charge(*heap.ctx, delta) || charge_settled(heap.ctx, delta);
+        return context_charge(*heap.ctx, delta) || context_charge_slow(heap.ctx, delta);
     }
     static void uncharge_shrinkage(const heap_part &heap, std::size_t from, std::size_t to) {
         if (from >= direct_charge_bytes)
@@ -98,9 +102,18 @@ struct accounted_hooks {
     static void owner_put(std::uint32_t obj_cgroup) {
         if (counting) obj_cgroup_put(obj_cgroup);
     }
-    static bool transfer(std::uint32_t from, std::uint32_t to, std::size_t bytes) {
-        return !counting || transfer_charge(from, to, bytes, 1);
+    using unsettled = refusal;
+    static bool settle_is_due() { return allot::settle_is_due(); }
+    // Where no context could be opened the refusal of a large block is not kept: it is final, and nobody is told.
+    static void take_refusal(const heap_part &heap, unsettled &left) { refusal_take(*heap.ctx, left); }
+    static bool settle(unsettled &left) { return settle_refusal(left); }
+    static void settle_charge(std::uint32_t obj_cgroup) { allot::settle_charge(obj_cgroup); }
+    static bool transfer(std::uint32_t from, std::uint32_t to, std::size_t bytes, unsettled &left) {
+        return !counting || transfer_charge(from, to, bytes, 1, left);
     }
+    struct insistence_scope : charge_mode_scope {
+        explicit insistence_scope(insistence how) : charge_mode_scope(static_cast<charge_mode>(how)) {}
+    };
 
     // False where accounting could not start or the program is excluded: nothing is counted or limited. Written once,
     // before the first heap; read by all.
@@ -110,27 +123,11 @@ struct accounted_hooks {
     static context uncounted_context;
 
 private:
-    // A refusal is settled where it comes about: nothing that user code could disturb is asked for help there. net has been
-    // raised by delta, and is raised again where another try may help.
-    static bool charge_settled(context *c, net_word delta) {
-        refusal left;
-        while (!context_charge_slow(c, delta)) {
-            refusal_take(*c, left);
-            if (!settle_refusal(left)) return false;
-            if (context_charge(*c, delta)) return true;
-        }
-        return true;
-    }
     // Without a context it goes by the owner: a large object may be freed where there is one.
     static bool charge_large(const heap_part &heap, std::size_t bytes) {
-        if (heap.ctx != &uncounted_context) {
-            for (refusal left; !context_charge_bytes(heap.ctx, bytes);) {
-                refusal_take(*heap.ctx, left);
-                if (!settle_refusal(left)) return false;
-            }
-            return true;
-        }
-        return !counting || charge_bytes(heap.obj_cgroup, bytes, charge_kind::large);
+        if (heap.ctx != &uncounted_context) return context_charge_bytes(heap.ctx, bytes);
+        refusal lost;
+        return !counting || charge_bytes(heap.obj_cgroup, bytes, charge_kind::large, lost);
     }
     static void uncharge_large(const heap_part &heap, std::size_t bytes) {
         if (heap.ctx != &uncounted_context)

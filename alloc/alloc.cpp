@@ -1,5 +1,6 @@
 #include "alloc/alloc.hpp"
 
+#include "alloc/attempts.hpp"
 #include "alloc/emergency.hpp"
 #include "alloc/fast_path.hpp"
 #include "alloc/fork.hpp"
@@ -7,7 +8,6 @@
 #include "alloc/misuse.hpp"
 #include "alloc/owner_vector.hpp"
 #include "alloc/page_source.hpp"
-#include "alloc/visit.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -32,9 +32,15 @@ std::size_t checked_usable_size(const slab *s, const void *p) {
     misuse_invalid(s, p);
 }
 
+// Nobody is asked to give something up for it.
+void *smaller_block(std::size_t size) {
+    hooks::insistence_scope quiet(insistence::nowait);
+    return fast_malloc(size);
+}
+
 void *move_block(void *p, std::size_t was, std::size_t size) {
     int error = errno;
-    void *moved = fast_malloc(size);
+    void *moved = size > was ? fast_malloc(size) : smaller_block(size);
     if (moved == nullptr) {
         if (size > was) return nullptr;
         errno = error; // to shrink is never refused: where it stands there is room enough
@@ -62,14 +68,30 @@ void *heap_calloc(std::size_t count, std::size_t size) {
     }
     home *h = home_here();
     if (h == nullptr || h->busy) return out_of_memory();
-    large_block large;
-    {
-        visit here(h);
-        large = large_alloc(h, h->current, bytes, granule_bytes);
-    }
-    if (large.block != nullptr && !large.zero) std::memset(large.block, 0, bytes);
-    return large.block;
+    bool is_zero = false;
+    void *p = settled_attempts(h, [bytes, &is_zero](home *in) {
+        large_block large = large_alloc(in, in->current, bytes, granule_bytes);
+        is_zero = large.zero;
+        return large.block;
+    });
+    if (p != nullptr && !is_zero) std::memset(p, 0, bytes);
+    return p;
 }
+
+namespace {
+
+// Changes the size of a large block where it stands, if the limits of whoever pays for it allow that. nullptr: refused.
+void *resize_in_place(home *h, slab *s, void *p, std::size_t size, bool &must_move) {
+    return settled_attempts(h, [=, &must_move](home *in) -> void * {
+        large_resize_result result = large_resize(in, s, size);
+        must_move = result == large_resize_result::must_move;
+        if (result != large_resize_result::refused) return p;
+        errno = ENOMEM;
+        return nullptr;
+    });
+}
+
+} // namespace
 
 void *heap_realloc(void *p, std::size_t size) {
     if (p == nullptr) return fast_malloc(size);
@@ -82,7 +104,11 @@ void *heap_realloc(void *p, std::size_t size) {
     std::size_t usable = checked_usable_size(s, p);
     if (s->kind == unit_kind::large) {
         home *h = home_here();
-        if (h != nullptr && size > medium_max_bytes && large_resize(h, s, size)) return p;
+        if (h != nullptr && !h->busy && size > medium_max_bytes) {
+            bool must_move = false;
+            void *resized = resize_in_place(h, s, p, size, must_move);
+            if (!must_move) return resized;
+        }
     } else if (may_stay(usable, size)) {
         return p;
     }
@@ -98,8 +124,7 @@ void *heap_aligned_alloc(std::size_t alignment, std::size_t size) {
         unsigned size_class = aligned_class_of(size, alignment);
         return fast_malloc(class_bytes(size_class)); // size_class exists: the largest fits every such alignment
     }
-    visit here(h);
-    return large_alloc(h, h->current, size, alignment).block;
+    return settled_attempts(h, [=](home *in) { return large_alloc(in, in->current, size, alignment).block; });
 }
 
 std::size_t heap_usable_size(const void *p) {

@@ -1,6 +1,7 @@
 #include "alloc/active_scope.hpp"
 #include "alloc/alloc.hpp"
 #include "alloc/fast_path.hpp"
+#include "alloc/gfp.hpp"
 #include "alloc/reset.hpp"
 #include "alloc/transfer.hpp"
 
@@ -14,6 +15,15 @@ using namespace allot;
 
 // What each does, and its errors, is in <allot/alloc.h>.
 
+namespace {
+
+void *invalid() {
+    errno = EINVAL;
+    return nullptr;
+}
+
+} // namespace
+
 extern "C" {
 
 allot_tenant *allot_set_active(allot_tenant *tenant) { return heap_set_active(tenant); }
@@ -22,10 +32,7 @@ void *allot_malloc(size_t size) { return fast_malloc(size); }
 void *allot_calloc(size_t count, size_t size) { return heap_calloc(count, size); }
 void *allot_realloc(void *block, size_t size) { return heap_realloc(block, size); }
 void *allot_aligned_alloc(size_t alignment, size_t size) {
-    if (!std::has_single_bit(alignment)) {
-        errno = EINVAL;
-        return nullptr;
-    }
+    if (!std::has_single_bit(alignment)) return invalid();
     return heap_aligned_alloc(alignment, size);
 }
 void allot_free(void *block) { fast_free(block); }
@@ -47,19 +54,22 @@ void allot_unaccounted_end(void) { heap_unaccounted_end(); }
 void *allot_kmalloc(size_t size, allot_gfp flags) {
     if (flags == ALLOT_KERNEL) [[likely]]
         return fast_malloc(size);
-    unaccounted_scope scope((flags & ALLOT_UNACCOUNTED) != 0);
+    if (!is_gfp(flags)) return invalid();
+    gfp_scope scope(flags);
     return (flags & ALLOT_ZERO) != 0 ? heap_calloc(1, size) : heap_malloc(size);
 }
 
 void *allot_kzalloc(size_t size, allot_gfp flags) { return allot_kcalloc(1, size, flags); }
 
 void *allot_kcalloc(size_t count, size_t size, allot_gfp flags) {
-    unaccounted_scope scope((flags & ALLOT_UNACCOUNTED) != 0);
+    if (!is_gfp(flags)) return invalid();
+    gfp_scope scope(flags);
     return heap_calloc(count, size);
 }
 
 void *allot_krealloc(void *block, size_t size, allot_gfp flags) {
-    unaccounted_scope scope((flags & ALLOT_UNACCOUNTED) != 0);
+    if (!is_gfp(flags)) return invalid();
+    gfp_scope scope(flags);
     return heap_realloc(block, size);
 }
 

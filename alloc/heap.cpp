@@ -1,6 +1,7 @@
 #include "alloc/heap.hpp"
 
 #include "alloc/adopt.hpp"
+#include "alloc/attempts.hpp"
 #include "alloc/emergency.hpp"
 #include "alloc/fork.hpp"
 #include "alloc/large.hpp"
@@ -10,7 +11,6 @@
 #include "alloc/page_source.hpp"
 #include "alloc/partial_list.hpp"
 #include "alloc/remote_free.hpp"
-#include "alloc/visit.hpp"
 
 #include <cerrno>
 #include <new>
@@ -335,9 +335,10 @@ void *malloc_slow(std::size_t size) {
     home *h = home_here();
     if (h == nullptr) return refused();
     if (h->busy) return emergency_alloc(size, granule_bytes);
-    visit here(h);
-    if (size > medium_max_bytes) return large_alloc(h, h->current, size, granule_bytes).block;
-    return alloc_class_slow(h, h->current, class_of(size));
+    return settled_attempts(h, [size](home *in) {
+        if (size > medium_max_bytes) return large_alloc(in, in->current, size, granule_bytes).block;
+        return alloc_class_slow(in, in->current, class_of(size));
+    });
 }
 
 void *malloc_charge_slow(void *slot, slab *s) {
@@ -348,11 +349,14 @@ void *malloc_charge_slow(void *slot, slab *s) {
         s->countdown--;
         return emergency_alloc(s->slot_bytes, granule_bytes);
     }
-    visit here(h);
-    if (hooks::charge_slow(s->account)) return slot;
-    slab_push(s, slot); // the slab sits in a bin, so it does not become empty
-    s->countdown--;
-    return refused();
+    unsigned size_class = s->size_class;
+    return settled_attempts(h, [=](home *in) mutable {
+        if (slot == nullptr) return alloc_class_slow(in, in->current, size_class);
+        if (hooks::charge_slow(s->account)) return slot;
+        slab_push(s, slot); // the slab sits in a bin, so it does not become empty
+        s->countdown--;
+        return slot = refused();
+    });
 }
 
 void free_slow(void *p) {

@@ -1,5 +1,6 @@
 #include "alloc/alloc.hpp"
 #include "alloc/arena.hpp"
+#include "alloc/gfp.hpp"
 #include "alloc/metadata.hpp"
 #include "alloc/size_class.hpp"
 
@@ -25,11 +26,9 @@ namespace {
 constexpr std::size_t hardware_line_bytes = 64;
 
 void *plain_alloc(const allot_kmem_cache &cache, allot_gfp flags) {
-    if (cache.alignment <= granule_bytes) return allot_kmalloc(cache.object_bytes, flags);
-    bool unaccounted = (flags & ALLOT_UNACCOUNTED) != 0;
-    if (unaccounted) allot_unaccounted_begin();
+    if (cache.alignment <= granule_bytes || !is_gfp(flags)) return allot_kmalloc(cache.object_bytes, flags);
+    gfp_scope scope(flags);
     void *object = heap_aligned_alloc(cache.alignment, cache.object_bytes);
-    if (unaccounted) allot_unaccounted_end();
     if (object != nullptr && (flags & ALLOT_ZERO) != 0) std::memset(object, 0, cache.object_bytes);
     return object;
 }
@@ -72,8 +71,9 @@ size_t allot_kmem_cache_alloc_bulk(allot_kmem_cache *cache, allot_gfp flags, siz
     for (size_t i = 0; i < count; ++i) {
         objects[i] = allot_kmem_cache_alloc(cache, flags);
         if (objects[i] == nullptr) {
+            int error = errno;
             allot_kmem_cache_free_bulk(cache, i, objects);
-            errno = ENOMEM;
+            errno = error;
             return 0;
         }
     }

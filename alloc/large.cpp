@@ -22,7 +22,7 @@ constexpr std::uint32_t units_of(std::size_t bytes) {
     return static_cast<std::uint32_t>((bytes + unit_bytes - 1) >> unit_shift);
 }
 
-large_block refused() {
+large_block none() {
     errno = ENOMEM;
     return {nullptr, false};
 }
@@ -38,15 +38,15 @@ void set_tails(std::uint32_t first, std::uint32_t count) {
 } // namespace
 
 large_block large_alloc(home *h, heap *a, std::size_t size, std::size_t alignment) {
-    if (size > arena_max_bytes || alignment > arena_max_bytes) return refused();
+    if (size > arena_max_bytes || alignment > arena_max_bytes) return none();
     std::size_t bytes = usable_of(size == 0 ? 1 : size);
     std::uint32_t count = units_of(bytes);
     hooks::heap_fold(a->account);
-    if (!hooks::charge_object(a->account, bytes)) return refused();
+    if (!hooks::charge_object(a->account, bytes)) return none();
     unit_run run = take_units(count, alignment);
     if (run.first == 0) {
         hooks::uncharge_object(a->account, bytes);
-        return refused();
+        return none();
     }
     (void)h;
     slab *s = slab_at(run.first);
@@ -89,20 +89,20 @@ void large_free_taken(home *h, slab *s) {
     hooks::owner_put(owner);
 }
 
-bool large_resize(home *h, slab *s, std::size_t size) {
-    if (size > arena_max_bytes || s->generation != process_generation() || h->busy) return false;
+large_resize_result large_resize(home *h, slab *s, std::size_t size) {
+    using enum large_resize_result;
+    if (size > arena_max_bytes || s->generation != process_generation()) return must_move;
     std::size_t was = s->large_bytes, bytes = usable_of(size);
     if ((was >= direct_charge_bytes) != (bytes >= direct_charge_bytes))
-        return false; // the two are kept in different books
-    visit here(h);
+        return must_move; // the two are kept in different books
     heap *a = heap_for_owner(h, owner_of_block(s, reinterpret_cast<void *>(address_of(s))));
-    if (a == nullptr) return false;
+    if (a == nullptr) return must_move;
     std::uint32_t first = unit_of(s), has = units_of(was), needs = units_of(bytes);
     if (bytes > was) {
-        if (!hooks::charge_growth(a->account, was, bytes)) return false;
+        if (!hooks::charge_growth(a->account, was, bytes)) return a == h->current ? refused : must_move;
         if (needs > has && !units_extend(first, has, needs - has)) {
             hooks::uncharge_shrinkage(a->account, bytes, was);
-            return false;
+            return must_move;
         }
         set_tails(first + has, needs - has);
     } else if (bytes < was) {
@@ -110,7 +110,7 @@ bool large_resize(home *h, slab *s, std::size_t size) {
         hooks::uncharge_shrinkage(a->account, was, bytes);
     }
     s->large_bytes = bytes;
-    return true;
+    return resized;
 }
 
 } // namespace allot

@@ -17,7 +17,9 @@ struct large_block {
 void large_free(home *, slab *, void *p);
 // The rest of it, for one whose header says `free` already while its units are not.
 void large_free_taken(home *, slab *);
-// Changes the size where it stands. False: nothing changed; the caller moves the block.
-[[nodiscard]] bool large_resize(home *, slab *, std::size_t size);
+// Changes the size where it stands, within a visit. must_move, refused: nothing changed. It is refused by the limits of
+// the tenant that pays for the block; where that is not the one that would pay for it elsewhere, it must move.
+enum class large_resize_result { resized, must_move, refused };
+[[nodiscard]] large_resize_result large_resize(home *, slab *, std::size_t size);
 
 } // namespace allot

@@ -19,12 +19,25 @@ struct free_piece {
     free_piece *next;
 };
 
+// Where chunks are, for who asks what is in memory: they are never unmapped.
+struct chunk_list {
+    static constexpr std::uint32_t capacity = 255;
+    chunk_list *next;
+    std::uint64_t length;
+    struct {
+        std::uintptr_t start;
+        std::size_t bytes;
+    } chunks[capacity];
+};
+static_assert(sizeof(chunk_list) == 4096);
+
 // Under `lock`.
 struct metadata_state {
     process_lock lock;
     free_piece *free[nr_orders];
     std::uintptr_t bump, bump_end;
     std::uint64_t mapped;
+    chunk_list *chunks; // not the wiped ones; the newest part first
 
     std::uintptr_t wiped_chunks[max_wiped_chunks];
     std::uint32_t nr_wiped_chunks; // mapped
@@ -37,6 +50,23 @@ constinit metadata_state meta{};
 // The first word of the first wiped chunk: 1 in the process that wrote it, 0 in its children. nullptr before the start.
 // Written once by the first thread; read by threads without a home.
 constinit std::uint64_t *mark = nullptr;
+
+// 0: no memory.
+std::uintptr_t map_chunk(std::size_t bytes) {
+    if (meta.chunks == nullptr || meta.chunks->length == chunk_list::capacity) {
+        auto *part = reinterpret_cast<chunk_list *>(os_map(sizeof(chunk_list)));
+        if (part == nullptr) return 0;
+        part->next = meta.chunks;
+        meta.chunks = part;
+        meta.mapped += sizeof(chunk_list);
+    }
+    std::uintptr_t chunk = os_map(bytes);
+    if (chunk == 0) return 0;
+    meta.chunks->chunks[meta.chunks->length] = {chunk, bytes};
+    meta.chunks->length++;
+    meta.mapped += bytes;
+    return chunk;
+}
 
 unsigned order_of(std::size_t bytes) { return bytes <= 16 ? 0 : static_cast<unsigned>(std::bit_width(bytes - 1)) - 4; }
 
@@ -83,15 +113,10 @@ void *metadata_alloc(std::size_t bytes) {
         std::memset(static_cast<void *>(piece), 0, size);
         return piece;
     }
-    if (size >= chunk_bytes) {
-        std::uintptr_t own = os_map(size);
-        meta.mapped += own != 0 ? size : 0;
-        return reinterpret_cast<void *>(own);
-    }
+    if (size >= chunk_bytes) return reinterpret_cast<void *>(map_chunk(size));
     if (meta.bump_end - meta.bump < size) {
-        std::uintptr_t chunk = os_map(chunk_bytes);
+        std::uintptr_t chunk = map_chunk(chunk_bytes);
         if (chunk == 0) return nullptr;
-        meta.mapped += chunk_bytes;
         meta.bump = chunk;
         meta.bump_end = chunk + chunk_bytes;
     }
@@ -124,6 +149,15 @@ void *wiped_alloc(std::size_t bytes) {
 std::uint64_t metadata_mapped_bytes() {
     lock_guard guard(meta.lock);
     return meta.mapped;
+}
+
+void metadata_for_each_range(void (*visit)(void *state, std::uintptr_t start, std::size_t bytes), void *state) {
+    lock_guard guard(meta.lock);
+    for (std::uint32_t i = 0; i < meta.nr_wiped_chunks; ++i) visit(state, meta.wiped_chunks[i], chunk_bytes);
+    for (chunk_list *part = meta.chunks; part != nullptr; part = part->next) {
+        visit(state, reinterpret_cast<std::uintptr_t>(part), sizeof *part);
+        for (std::uint64_t i = 0; i < part->length; ++i) visit(state, part->chunks[i].start, part->chunks[i].bytes);
+    }
 }
 
 bool forked_since_start() {

@@ -18,6 +18,8 @@ void metadata_free(void *, std::size_t bytes);         // with the same bytes
 [[nodiscard]] void *wiped_alloc(std::size_t bytes);
 
 std::uint64_t metadata_mapped_bytes();
+// Every range that was ever mapped here, by this process or its ancestors.
+void metadata_for_each_range(void (*visit)(void *state, std::uintptr_t start, std::size_t bytes), void *state);
 
 // True in a process that was forked since the wiped memory was first used and has not said so yet.
 bool forked_since_start();

@@ -14,11 +14,20 @@ struct allot_tenant;
 
 namespace allot {
 
+// How much a charge insists.
+enum class insistence : std::uint8_t {
+    ordinary,
+    nowait, // neither user code nor delays; fails
+    atomic, // as nowait, and goes over the limit at once
+    nofail, // goes over the limit when nothing else helps
+};
+
 // slab_part: what a slab header carries, for objects that all belong to one owner. heap_part: what a (thread, tenant)
 // heap carries. An owner is a 32-bit index that slabs, vectors and large blocks name; 0 names nobody.
 template<typename H>
 concept object_hooks = requires(typename H::slab_part &slab, typename H::heap_part &heap, std::size_t bytes,
-                                std::uint32_t owner, allot_tenant *tenant, char *path, recount_source source) {
+                                std::uint32_t owner, allot_tenant *tenant, char *path, recount_source source,
+                                typename H::unsettled &left) {
     { H::accounted } -> std::convertible_to<bool>;
     { H::start(source) } -> std::same_as<bool>; // once a process, before anything else
     {H::child_start()};                         // in the child of a fork, before anything else
@@ -43,7 +52,14 @@ concept object_hooks = requires(typename H::slab_part &slab, typename H::heap_pa
     {H::owner_path(owner, path, bytes)}; // for messages: where the tenant stands; "" if that means nothing
     {H::owner_grab(owner)};
     {H::owner_put(owner)};
-    { H::transfer(owner, owner, bytes) } -> std::same_as<bool>;
+    // What a charge that returned false left, for when nothing is held: see attempts.hpp.
+    typename H::unsettled;
+    { H::settle_is_due() } -> std::same_as<bool>; // also after charges that succeeded
+    {H::take_refusal(heap, left)};                // of the heap's last charge
+    { H::settle(left) } -> std::same_as<bool>;    // true: the same may fit now
+    {H::settle_charge(owner)};                    // after one that succeeded
+    { H::transfer(owner, owner, bytes, left) } -> std::same_as<bool>;
+    requires std::constructible_from<typename H::insistence_scope, insistence>; // for this thread's charges
 };
 
 struct null_hooks {
@@ -73,7 +89,15 @@ struct null_hooks {
     static void owner_path(std::uint32_t, char *path, std::size_t) { *path = '\0'; }
     static void owner_grab(std::uint32_t) {}
     static void owner_put(std::uint32_t) {}
-    static bool transfer(std::uint32_t, std::uint32_t, std::size_t) { return true; }
+    struct unsettled {};
+    static constexpr bool settle_is_due() { return false; }
+    static void take_refusal(const heap_part &, unsettled &) {}
+    static bool settle(const unsettled &) { return false; }
+    static void settle_charge(std::uint32_t) {}
+    static bool transfer(std::uint32_t, std::uint32_t, std::size_t, unsettled &) { return true; }
+    struct insistence_scope {
+        explicit insistence_scope(insistence) {}
+    };
 };
 static_assert(object_hooks<null_hooks>);
 

@@ -34,48 +34,49 @@ std::uint32_t claim(std::uint32_t &entry) {
     }
 }
 
-// `to` comes with a reference, which goes into the entry or is put.
-int move(slab *s, const void *p, std::uint32_t to) {
+int move(slab *s, const void *p, std::uint32_t to, hooks::unsettled &left) {
     std::size_t bytes = s->kind == unit_kind::large ? s->large_bytes : s->slot_bytes;
     std::uint32_t *entry = entry_of(s, p);
-    if (entry == nullptr) {
-        hooks::owner_put(to);
-        return -ENOMEM;
-    }
+    if (entry == nullptr) return -ENOMEM;
     std::uint32_t was = claim(*entry);
     bool is_slabs_own = was == 0; // of a private slab
     std::uint32_t from = is_slabs_own ? s->obj_cgroup : was;
-    if (!hooks::transfer(from, to, bytes)) {
+    if (!hooks::transfer(from, to, bytes, left)) {
         __atomic_store_n(entry, was, __ATOMIC_RELEASE);
-        hooks::owner_put(to);
         return -ENOMEM;
     }
     bool back_to_slabs_own = s->kind == unit_kind::private_slab && to == s->obj_cgroup;
+    if (!back_to_slabs_own) hooks::owner_grab(to); // the entry's own; the caller holds one
     __atomic_store_n(entry, back_to_slabs_own ? 0 : to, __ATOMIC_RELEASE);
-    if (back_to_slabs_own) hooks::owner_put(to);
     if (!is_slabs_own) hooks::owner_put(from);
     return 0;
+}
+
+int move_live(home *h, void *p, std::uint32_t to, hooks::unsettled &left) {
+    visit here(h);
+    if (p == nullptr || !arena_contains(p)) return -EINVAL;
+    slab *s = slab_of(p);
+    if (!is_live_block(s, p)) return -EINVAL;
+    // Whose it is already it stays, whatever handle names him.
+    if (hooks::tenant_of_owner(owner_of_block(s, p)) == hooks::tenant_of_owner(to)) return 0;
+    return move(s, p, to, left);
 }
 
 } // namespace
 
 int heap_transfer(void *p, allot_tenant *to) {
-    home *h = home_here();
-    if (h == nullptr || h->busy) return -ENOMEM;
-    visit here(h);
-    if (p == nullptr || !arena_contains(p)) return -EINVAL;
-    slab *s = slab_of(p);
-    if (!is_live_block(s, p)) return -EINVAL;
     if (to == nullptr) to = hooks::root_tenant();
-    std::uint32_t owner = hooks::owner_get(to);
-    // An owner stands for the nearest living ancestor where the tenant is gone.
-    int error = hooks::tenant_of_owner(owner) == to ? 0 : -ESTALE;
-    bool is_his = error == 0 && hooks::tenant_of_owner(owner_of_block(s, p)) == to; // and stays so
-    if (error != 0 || is_his) {
+    for (hooks::unsettled left{};;) {
+        home *h = home_here();
+        if (h == nullptr || h->busy) return -ENOMEM;
+        std::uint32_t owner = hooks::owner_get(to);
+        // An owner stands for the nearest living ancestor where the tenant is gone.
+        int error = hooks::tenant_of_owner(owner) == to ? move_live(h, p, owner, left) : -ESTALE;
+        if (error == 0 && hooks::settle_is_due()) hooks::settle_charge(owner);
         hooks::owner_put(owner);
-        return error;
+        // Outside of the visit, as in attempts.hpp.
+        if (error != -ENOMEM || !hooks::settle_is_due() || !hooks::settle(left)) return error;
     }
-    return move(s, p, owner);
 }
 
 } // namespace allot

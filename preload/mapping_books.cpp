@@ -79,9 +79,6 @@ void evict(const interval &where) {
 
 } // namespace
 
-bool mapping_charge(std::uint32_t owner, std::uint64_t bytes) {
-    return owner == nobody || bytes == 0 || charge_bytes(owner, bytes, charge_kind::external);
-}
 void mapping_uncharge(std::uint32_t owner, std::uint64_t bytes) {
     if (owner != nobody && bytes != 0) uncharge_bytes(owner, bytes, charge_kind::external);
 }

@@ -26,8 +26,7 @@ struct interval {
     bool overlaps(const interval &other) const { return start < other.end && other.start < end; }
 };
 
-// Charges of external bytes; nobody is charged for free.
-[[nodiscard]] bool mapping_charge(std::uint32_t owner, std::uint64_t bytes);
+// Gives external bytes back; nobody is charged for free. Charged they are by mapping_bill.hpp.
 void mapping_uncharge(std::uint32_t owner, std::uint64_t bytes);
 
 // What has left the books for the time of a system call.

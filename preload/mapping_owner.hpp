@@ -18,13 +18,15 @@ namespace allot {
 class mapping_payer {
 public:
     mapping_payer() = default;
-    ~mapping_payer() {
-        if (owner_ != 0) obj_cgroup_put(owner_);
-    }
+    ~mapping_payer() { forget(); }
     mapping_payer(const mapping_payer &) = delete;
     mapping_payer &operator=(const mapping_payer &) = delete;
 
-    void ask() { owner_ = mapping_owner(); } // at most once
+    void ask() { owner_ = mapping_owner(); } // of nobody
+    void forget() {
+        if (owner_ != 0) obj_cgroup_put(owner_);
+        owner_ = 0;
+    }
     operator std::uint32_t() const { return owner_; }
 
 private:

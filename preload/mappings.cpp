@@ -1,8 +1,8 @@
 #include "preload/mappings.hpp"
 
 #include "accounting/base/os.hpp"
+#include "preload/mapping_bill.hpp"
 #include "preload/mapping_books.hpp"
-#include "preload/mapping_owner.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -66,15 +66,14 @@ long raw_mmap(void *address, std::size_t length, int protection, int flags, int 
                    static_cast<long>(flags), static_cast<long>(fd), static_cast<long>(offset));
 }
 
-} // namespace
+bool replaces_what_is_there(int flags) {
+    return flags & MAP_FIXED && (flags & MAP_FIXED_NOREPLACE) != MAP_FIXED_NOREPLACE;
+}
 
-void *mapped_mmap(void *address, std::size_t length, int protection, int flags, int fd, off_t offset) {
-    const bool countable = is_countable(flags);
-    const bool replaces = flags & MAP_FIXED && (flags & MAP_FIXED_NOREPLACE) != MAP_FIXED_NOREPLACE;
-    interval where;
-    if ((!countable && !replaces) || !make_interval(replaces ? address : nullptr, length, grain_of(flags), where))
-        return pointer_result(raw_mmap(address, length, protection, flags, fd, offset));
-
+// One that the books have to do with.
+void *map(const interval &where, void *address, std::size_t length, int protection, int flags, int fd, off_t offset,
+          mapping_bill &bill) {
+    const bool countable = is_countable(flags), replaces = replaces_what_is_there(flags);
     signals_blocked quiet;
     taken_ranges old;
     if (replaces) {
@@ -84,11 +83,11 @@ void *mapped_mmap(void *address, std::size_t length, int protection, int flags, 
             return pointer_result(raw_mmap(address, length, protection, flags, fd, offset));
     }
     const bool writable = protection & PROT_WRITE;
-    mapping_payer owner;
+    mapping_payer &owner = bill.owner;
     if (countable && writable) owner.ask();
     const std::uint64_t paid = owner != nobody ? old.bytes_of(owner) : 0;
     const std::uint64_t due = where.bytes() - paid;
-    if (!mapping_charge(owner, due)) {
+    if (!bill.charge(due)) {
         books_put_back(old);
         return fail_pointer(ENOMEM);
     }
@@ -104,6 +103,18 @@ void *mapped_mmap(void *address, std::size_t length, int protection, int flags, 
         mapping_uncharge(owner, where.bytes());
     books_settle(old, owner);
     return pointer_result(result);
+}
+
+} // namespace
+
+void *mapped_mmap(void *address, std::size_t length, int protection, int flags, int fd, off_t offset) {
+    const bool replaces = replaces_what_is_there(flags);
+    interval where;
+    if ((!is_countable(flags) && !replaces) ||
+        !make_interval(replaces ? address : nullptr, length, grain_of(flags), where))
+        return pointer_result(raw_mmap(address, length, protection, flags, fd, offset));
+    return settled_call(
+        [&](mapping_bill &bill) { return map(where, address, length, protection, flags, fd, offset, bill); });
 }
 
 int mapped_munmap(void *address, std::size_t length) {
@@ -124,7 +135,7 @@ int mapped_munmap(void *address, std::size_t length) {
 
 namespace {
 
-int protect(void *address, std::size_t length, int protection, int key) {
+int protect(void *address, std::size_t length, int protection, int key, mapping_bill &bill) {
     const auto call = [=] {
         if (key == -1)
             return os_call(SYS_mprotect, reinterpret_cast<long>(address), static_cast<long>(length),
@@ -143,9 +154,9 @@ int protect(void *address, std::size_t length, int protection, int key) {
     if (result == take_result::pass || !taken.ranges) return int_result(call());
 
     const std::uint64_t due = taken.bytes_of(range_state::reserved);
-    mapping_payer owner;
+    mapping_payer &owner = bill.owner;
     if (due) owner.ask();
-    if (!mapping_charge(owner, due)) {
+    if (!bill.charge(due)) {
         books_put_back(taken);
         return fail(ENOMEM);
     }
@@ -162,28 +173,30 @@ int protect(void *address, std::size_t length, int protection, int key) {
 } // namespace
 
 int mapped_mprotect(void *address, std::size_t length, int protection) {
-    return protect(address, length, protection, -1);
+    return mapped_pkey_mprotect(address, length, protection, -1); // no key
 }
 
 int mapped_pkey_mprotect(void *address, std::size_t length, int protection, int key) {
-    return protect(address, length, protection, key);
+    return settled_call([=](mapping_bill &bill) { return protect(address, length, protection, key, bill); });
 }
 
 namespace {
 
 // One mremap: what it is asked, what it takes out of the books, and how they look afterwards.
 struct remapping {
-    interval from;
-    interval to; // only the length is known before the call, unless it is fixed
-    bool fixed;
-    bool keeps_old;
+    mapping_payer &owner;
+    interval from{};
+    interval to{}; // only the length is known before the call, unless it is fixed
+    bool fixed = false;
+    bool keeps_old = false;
     taken_ranges moving;
     taken_ranges tail; // what a shorter mapping loses; its addresses are anybody's as soon as the kernel has answered
     taken_ranges victim;
-    mapping_payer owner;
     std::uint64_t due = 0;
     bool known = false; // the end that grows is ours to count
     range_state state = range_state::reserved;
+
+    explicit remapping(mapping_payer &payer) : owner(payer) {}
 
     std::uint64_t growth() const { return to.bytes() > from.bytes() ? to.bytes() - from.bytes() : 0; }
 
@@ -250,14 +263,13 @@ private:
     }
 };
 
-} // namespace
-
-void *mapped_mremap(void *old_address, std::size_t old_length, std::size_t new_length, int flags, void *new_address) {
+void *remap(void *old_address, std::size_t old_length, std::size_t new_length, int flags, void *new_address,
+            mapping_bill &bill) {
     const auto call = [=] {
         return os_call(SYS_mremap, reinterpret_cast<long>(old_address), static_cast<long>(old_length),
                        static_cast<long>(new_length), static_cast<long>(flags), reinterpret_cast<long>(new_address));
     };
-    remapping change{};
+    remapping change(bill.owner);
     change.fixed = flags & MREMAP_FIXED;
     change.keeps_old = flags & MREMAP_DONTUNMAP;
     if (!make_interval(old_address, old_length, os_page_bytes(), change.from) ||
@@ -270,7 +282,7 @@ void *mapped_mremap(void *old_address, std::size_t old_length, std::size_t new_l
     if (result == take_result::no_memory) return fail_pointer(ENOMEM);
     if (result == take_result::pass) return pointer_result(call());
     change.decide();
-    if (!mapping_charge(change.owner, change.due)) {
+    if (!bill.charge(change.due)) {
         change.due = 0;
         change.give_up();
         return fail_pointer(ENOMEM);
@@ -281,6 +293,13 @@ void *mapped_mremap(void *old_address, std::size_t old_length, std::size_t new_l
     else
         change.enter(static_cast<std::uintptr_t>(answer));
     return pointer_result(answer);
+}
+
+} // namespace
+
+void *mapped_mremap(void *old_address, std::size_t old_length, std::size_t new_length, int flags, void *new_address) {
+    return settled_call(
+        [=](mapping_bill &bill) { return remap(old_address, old_length, new_length, flags, new_address, bill); });
 }
 
 namespace {
@@ -297,13 +316,13 @@ void tell_libc(std::uintptr_t end) {
 }
 
 // Returns the break afterwards, which is `end` unless it was refused.
-std::uintptr_t move_break(std::uintptr_t current, std::uintptr_t end) {
+std::uintptr_t move_break(std::uintptr_t current, std::uintptr_t end, mapping_bill &bill) {
     const interval grown{page_ceil(current), page_ceil(end)};
     const interval shrunk{page_ceil(end), page_ceil(current)};
     if (grown.start < grown.end) {
-        mapping_payer owner;
+        mapping_payer &owner = bill.owner;
         owner.ask();
-        if (!mapping_charge(owner, grown.bytes())) return current;
+        if (!bill.charge(grown.bytes())) return current;
         const std::uintptr_t now = raw_brk(end);
         if (now != end || !books_enter(grown, owner, range_state::writable)) mapping_uncharge(owner, grown.bytes());
         return now;
@@ -318,25 +337,30 @@ std::uintptr_t move_break(std::uintptr_t current, std::uintptr_t end) {
     return now;
 }
 
-} // namespace
-
-int mapped_brk(void *end) {
-    const auto wanted = reinterpret_cast<std::uintptr_t>(end);
+int set_break(std::uintptr_t wanted, mapping_bill &bill) {
     signals_blocked quiet;
     std::uintptr_t now = raw_brk(0);
-    if (wanted > now || (wanted != 0 && wanted < now)) now = move_break(now, wanted);
+    if (wanted > now || (wanted != 0 && wanted < now)) now = move_break(now, wanted, bill);
     tell_libc(now);
     return now < wanted ? fail(ENOMEM) : 0;
 }
 
+} // namespace
+
+int mapped_brk(void *end) {
+    return settled_call([=](mapping_bill &bill) { return set_break(reinterpret_cast<std::uintptr_t>(end), bill); });
+}
+
 void *mapped_sbrk(std::intptr_t increment) {
-    const std::uintptr_t current = raw_brk(0);
-    tell_libc(current);
-    if (increment == 0) return reinterpret_cast<void *>(current);
-    const std::uintptr_t wanted = current + static_cast<std::uintptr_t>(increment);
-    const bool wraps = increment > 0 ? wanted < current : wanted > current;
-    if (wraps) return fail_pointer(ENOMEM);
-    return mapped_brk(reinterpret_cast<void *>(wanted)) == 0 ? reinterpret_cast<void *>(current) : fail_pointer(ENOMEM);
+    return settled_call([=](mapping_bill &bill) -> void * {
+        const std::uintptr_t current = raw_brk(0);
+        tell_libc(current);
+        if (increment == 0) return reinterpret_cast<void *>(current);
+        const std::uintptr_t wanted = current + static_cast<std::uintptr_t>(increment);
+        const bool wraps = increment > 0 ? wanted < current : wanted > current;
+        if (wraps) return fail_pointer(ENOMEM);
+        return set_break(wanted, bill) == 0 ? reinterpret_cast<void *>(current) : fail_pointer(ENOMEM);
+    });
 }
 
 } // namespace allot

@@ -96,6 +96,19 @@ bool os_wipe_on_fork(std::uintptr_t address, std::size_t bytes) {
     return !failed(os_call(SYS_madvise, static_cast<long>(address), static_cast<long>(bytes), MADV_WIPEONFORK));
 }
 
+std::uint64_t os_resident_bytes(std::uintptr_t address, std::size_t bytes) {
+    constexpr std::size_t page = 4096, pages_at_once = 1024;
+    unsigned char is_in[pages_at_once];
+    std::uint64_t resident = 0;
+    for (std::size_t at = 0; at < bytes; at += pages_at_once * page) {
+        std::size_t now = bytes - at < pages_at_once * page ? bytes - at : pages_at_once * page;
+        if (failed(os_call(SYS_mincore, static_cast<long>(address + at), static_cast<long>(now), bits_of(is_in))))
+            continue;
+        for (std::size_t i = 0; i < (now + page - 1) / page; ++i) resident += (is_in[i] & 1) * page;
+    }
+    return resident;
+}
+
 bool os_give_back(std::uintptr_t address, std::size_t bytes) {
     return !failed(os_call(SYS_madvise, static_cast<long>(address), static_cast<long>(bytes), MADV_DONTNEED));
 }

@@ -28,6 +28,8 @@ enum class over : std::uint32_t { nothing, anything };
 [[nodiscard]] bool os_map_file(std::uintptr_t address, std::size_t bytes, int fd, std::uint64_t offset, over);
 void os_unmap(std::uintptr_t address, std::size_t bytes);
 [[nodiscard]] bool os_wipe_on_fork(std::uintptr_t address, std::size_t bytes); // a forked child finds zeros there
+// How much of a mapping is in memory, in whole OS pages; of what is not mapped, or where nobody says: 0.
+[[nodiscard]] std::uint64_t os_resident_bytes(std::uintptr_t address, std::size_t bytes);
 bool os_give_back(std::uintptr_t address,
                   std::size_t bytes); // contents become zero, memory goes back; false: forbidden
 

@@ -77,3 +77,23 @@ BOOST_FIXTURE_TEST_CASE(a_forked_child_finds_wiped_memory_empty_and_knows_itself
     BOOST_TEST(is_filled(wiped, 64, 1));
     metadata_free(plain, 64);
 }
+
+BOOST_FIXTURE_TEST_CASE(every_range_that_was_mapped_is_told, allocated) {
+    std::vector<char *> pieces;
+    for (std::size_t bytes : {std::size_t{100}, std::size_t{40000}, std::size_t{70000}, std::size_t{1} << 20})
+        pieces.push_back(static_cast<char *>(metadata_alloc(bytes)));
+    pieces.push_back(static_cast<char *>(wiped_alloc(100)));
+    struct found {
+        std::vector<char *> *pieces;
+        std::uint64_t bytes, hits;
+    } all{&pieces, 0, 0};
+    metadata_for_each_range(
+        [](void *state, std::uintptr_t start, std::size_t bytes) {
+            found &f = *static_cast<found *>(state);
+            f.bytes += bytes;
+            for (char *p : *f.pieces) f.hits += reinterpret_cast<std::uintptr_t>(p) - start < bytes;
+        },
+        &all);
+    BOOST_TEST(all.hits == pieces.size());
+    BOOST_TEST(all.bytes == metadata_mapped_bytes());
+}

@@ -4,6 +4,7 @@
 #include "preload/mappings.hpp"
 
 #include "accounting/accounting.hpp"
+#include "accounting/settle.hpp"
 #include "preload/mapping_books.hpp"
 #include "preload/mapping_owner.hpp"
 #include "tests/support/sanitized.hpp"
@@ -41,6 +42,8 @@ thread_local std::uint32_t active = tenant_a;
 std::atomic<std::int64_t> uncounted;
 std::atomic<bool> went_negative;
 std::atomic<void (*)()> at_next_uncharge; // what another thread, or a handler, does at that moment
+bool (*at_refusal)();       // user code; true: it made room
+int settled;                // charges above `high`
 
 } // namespace
 
@@ -52,11 +55,20 @@ std::uint32_t mapping_owner() {
 void mapping_note_uncounted(std::int64_t bytes) {
     if ((uncounted += bytes) < 0) went_negative = true;
 }
-bool charge_bytes(std::uint32_t owner, std::uint64_t bytes, charge_kind) {
+bool charge_bytes(std::uint32_t owner, std::uint64_t bytes, charge_kind, refusal &left) {
     const auto delta = static_cast<std::int64_t>(bytes);
     if (charged[owner].fetch_add(delta) + delta <= limit[owner]) return true;
     charged[owner] -= delta;
+    left.asked = owner;
     return false;
+}
+bool settle_refusal(refusal &left) {
+    if (left.asked != active) went_negative = true;
+    return at_refusal != nullptr && at_refusal();
+}
+void settle_charge(std::uint32_t) {
+    charges_here.flags = 0;
+    ++settled;
 }
 void uncharge_bytes(std::uint32_t owner, std::uint64_t bytes, charge_kind) {
     if (auto *meanwhile = at_next_uncharge.exchange(nullptr)) meanwhile();
@@ -85,6 +97,7 @@ bool same(const void *one, const void *other) { return one == other; }
 struct books {
     books() {
         active = tenant_a;
+        at_refusal = nullptr;
         for (auto &l : limit) l = std::int64_t{1} << 50;
     }
     ~books() { // whatever a case does, it ends with everything unmapped and nothing owed
@@ -565,6 +578,92 @@ BOOST_AUTO_TEST_CASE(random_calls_of_several_threads_leave_an_exact_bill) {
     for (auto &t : threads) t.join();
     BOOST_TEST(pages_of(tenant_a) + pages_of(tenant_b) == held);
     for (char *arena : arenas) BOOST_TEST(mapped_munmap(arena, arena_pages * page) == 0);
+}
+
+namespace {
+
+// A cache that gives pages back when it is asked to, as a program's shrinker would.
+struct cache {
+    static inline char *pages[8];
+    static inline unsigned held, asked, wrong;
+
+    cache() {
+        asked = wrong = 0;
+        for (held = 0; held < std::size(pages); ++held) pages[held] = map(1);
+        at_refusal = [] {
+            ++asked;
+            sigset_t blocked;
+            pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+            if (sigismember(&blocked, SIGUSR1) != 0) ++wrong;
+            if (mapping_statistics_get().charged_bytes != static_cast<std::uint64_t>(charged[active])) ++wrong;
+            errno = EPIPE; // whatever user code leaves there
+            if (held == 0) return false;
+            if (mapped_munmap(pages[--held], page) != 0) ++wrong;
+            char *other = map(1, PROT_NONE); // and it may map
+            if (mapped_munmap(other, page) != 0) ++wrong;
+            return true;
+        };
+    }
+    ~cache() {
+        while (held != 0) mapped_munmap(pages[--held], page);
+    }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(what_is_refused_is_tried_again_after_user_code_has_made_room) {
+    cache c;
+    limit[tenant_a] = static_cast<std::int64_t>(10 * page);
+    char *p = map(5); // two pages were free: three are asked for
+    BOOST_REQUIRE(!same(p, MAP_FAILED));
+    BOOST_TEST(c.asked == 3u);
+    BOOST_TEST(pages_of(tenant_a) == 10);
+    char *reserved = map(4, PROT_NONE);
+    BOOST_TEST(mapped_mprotect(reserved, page, read_write) == 0);
+    BOOST_TEST(c.asked == 4u);
+    p = static_cast<char *>(mapped_mremap(p, 5 * page, 6 * page, MREMAP_MAYMOVE, nullptr));
+    BOOST_REQUIRE(!same(p, MAP_FAILED));
+    BOOST_TEST(c.asked == 5u);
+    char *over = map(1, read_write, anonymous | MAP_FIXED, reserved + page);
+    BOOST_TEST(same(over, reserved + page));
+    BOOST_TEST(c.asked == 6u);
+    void *end = mapped_sbrk(0);
+    BOOST_TEST(same(mapped_sbrk(static_cast<std::intptr_t>(page)), end));
+    BOOST_TEST(c.asked == 7u);
+    errno = 0;
+    BOOST_TEST(same(map(2), MAP_FAILED)); // one is left: not enough
+    BOOST_TEST(errno == ENOMEM);
+    BOOST_TEST(c.asked == 9u);
+    BOOST_TEST(c.held == 0u);
+    BOOST_TEST(c.wrong == 0u);
+    BOOST_TEST(pages_of(tenant_a) == 9);
+    mapped_sbrk(-static_cast<std::intptr_t>(page));
+    mapped_munmap(p, 6 * page);
+    mapped_munmap(reserved, 4 * page);
+}
+
+BOOST_AUTO_TEST_CASE(user_code_may_change_whom_the_thread_works_for) {
+    limit[tenant_a] = 0;
+    at_refusal = [] {
+        active = tenant_b;
+        return true;
+    };
+    char *p = map(3);
+    BOOST_TEST(pages_of(tenant_b) == 3);
+    BOOST_TEST(mapped_munmap(p, 3 * page) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_charge_left_to_do_is_done_after_the_call) {
+    settled = 0;
+    charges_here.flags = owes_visit;
+    errno = EPIPE;
+    char *p = map(3);
+    BOOST_TEST(settled == 1);
+    BOOST_TEST(errno == EPIPE);
+    charges_here.flags = owes_visit;
+    BOOST_TEST(mapped_munmap(p, 3 * page) == 0); // charges nothing
+    BOOST_TEST(settled == 1);
+    charges_here.flags = 0;
 }
 
 BOOST_AUTO_TEST_SUITE_END()

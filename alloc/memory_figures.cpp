@@ -1,0 +1,61 @@
+#include "alloc/memory_figures.hpp"
+
+#include "accounting/base/os.hpp"
+#include "alloc/fork.hpp"
+#include "alloc/metadata.hpp"
+#include "alloc/page_source.hpp"
+#include "alloc/visit.hpp"
+
+namespace allot {
+
+namespace {
+
+// Live slots of another thread's slab, read while it changes, may be off by a few, also below 0.
+std::uint64_t free_bytes_of(const slab *s) {
+    std::uint32_t carved = read_shared(s->carved), live = live_slots(s);
+    return live <= carved ? std::uint64_t{carved - live} * s->slot_bytes : 0;
+}
+
+void add_unit(memory_figures &all, const slab *s) {
+    std::uint64_t resident = os_resident_bytes(address_of(s), unit_bytes);
+    all.resident += resident;
+    switch (kind_of(s)) {
+    case unit_kind::private_slab:
+    case unit_kind::shared_slab: {
+        if (s->generation != process_generation()) return; // inherited: shared with the parent until written to
+        // Of large slots a few are listed at once and only their first page is touched.
+        std::uint64_t free = free_bytes_of(s);
+        all.cache += free < resident ? free : resident;
+        return;
+    }
+    case unit_kind::free: all.cache += resident; return;
+    case unit_kind::reserve: all.overhead += resident; return;
+    case unit_kind::large:
+    case unit_kind::large_tail:
+    case unit_kind::unmapped:
+    case unit_kind::abandoned: return;
+    }
+}
+
+} // namespace
+
+memory_figures memory_figures_get() {
+    memory_figures all{};
+    home *h = home_here();
+    if (h == nullptr || h->busy) return all;
+    visit here(h);
+    std::uint32_t frontier = arena_frontier();
+    for (std::uint32_t unit = 0; unit < frontier; ++unit) add_unit(all, slab_at(unit));
+    std::uint64_t own =
+        os_resident_bytes(reinterpret_cast<std::uintptr_t>(slab_at(0)), std::size_t{frontier} * sizeof(slab));
+    metadata_for_each_range(
+        [](void *state, std::uintptr_t start, std::size_t bytes) {
+            *static_cast<std::uint64_t *>(state) += os_resident_bytes(start, bytes);
+        },
+        &own);
+    all.overhead += own;
+    all.resident += own;
+    return all;
+}
+
+} // namespace allot
