@@ -175,6 +175,17 @@ void uncharge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind k
     take_deferred(record_at<struct obj_cgroup>(obj_cgroup));
 }
 
+void uncharge_objects(std::uint32_t obj_cgroup, std::uint64_t bytes, std::uint64_t objects) {
+    if (obj_cgroup == 0) return;
+    signals_blocked quiet; // as above
+    locked_tenant t(obj_cgroup);
+    if (t.get() == nullptr) return count_anomaly();
+    // What contexts hold and this line add up to what lives; alone either may be negative.
+    t.get()->settled_bytes.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+    t.get()->settled_objects.fetch_sub(static_cast<std::int64_t>(objects), std::memory_order_relaxed);
+    tree_uncharge(*t.get(), bytes);
+}
+
 bool context_charge_bytes(context *c, std::uint64_t bytes) {
     refusal &left = cold_of(*c).refused; // of uncounted contexts, which have nothing behind them, never touched
     if (c->obj_cgroup == 0) return true;

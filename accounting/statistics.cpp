@@ -1,5 +1,6 @@
 #include "accounting/statistics.hpp"
 
+#include "accounting/allocator_source.hpp"
 #include "accounting/context_table.hpp"
 #include "accounting/tenant_extra.hpp"
 
@@ -48,7 +49,17 @@ statistics statistics_of(const tenant &t) {
 statistics statistics_of_subtree(const tenant &top) {
     statistics all{};
     for (const tenant *t = &top; t != nullptr; t = next_in_subtree(*t, top)) add_own(all, *t);
-    return clamped(all);
+    all = clamped(all);
+    auto usable = static_cast<std::uint64_t>(all.value[allot_stat_slab] + all.value[allot_stat_large]);
+    all.value[allot_stat_requested] = static_cast<std::int64_t>(requested_estimate(top, usable));
+    return all;
+}
+
+void add_process_figures(statistics &all) {
+    allocator_figures own = process_figures();
+    all.value[allot_stat_cache] = static_cast<std::int64_t>(own.cache);
+    all.value[allot_stat_overhead] = static_cast<std::int64_t>(own.overhead);
+    all.value[allot_stat_resident] = static_cast<std::int64_t>(own.resident);
 }
 
 } // namespace allot

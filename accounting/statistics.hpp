@@ -17,5 +17,7 @@ struct statistics {
 
 [[nodiscard]] statistics statistics_of(const tenant &t); // without its descendants
 [[nodiscard]] statistics statistics_of_subtree(const tenant &t);
+// What is of the process and not of a tenant: shown at the root. Without locks.
+void add_process_figures(statistics &);
 
 } // namespace allot

@@ -5,6 +5,7 @@
 #include "accounting/failures.hpp"
 #include "accounting/memory_files.hpp"
 #include "accounting/tenant.hpp"
+#include "accounting/thread_files.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -23,11 +24,12 @@ constexpr tenant_file files[] = {
     {"memory.headroom", get_headroom, set_headroom},
     {"memory.events", get_events},
     {"memory.events.local", get_events_local},
-    {"memory.stat", get_stat},
+    {"memory.stat", nullptr, nullptr, ask_stat},
     {"memory.oom.group", get_oom_group, set_oom_group},
     {"memory.oom.policy", get_oom_policy, set_oom_policy},
     {"memory.fail", get_failures, set_failures},
     {"cgroup.procs", get_procs},
+    {"cgroup.threads", nullptr, nullptr, list_threads, move_thread},
     {"cgroup.events", get_cgroup_events},
     {"cgroup.max.descendants", get_max_descendants, set_max_descendants},
     {"cgroup.stat", get_cgroup_stat},

@@ -1,7 +1,10 @@
 #include "alloc/accounted_hooks.hpp"
 
+#include "accounting/allocator_source.hpp"
 #include "accounting/obj_cgroup.hpp"
 #include "accounting/tenant.hpp"
+#include "alloc/memory_figures.hpp"
+#include "alloc/thread_moves.hpp"
 
 #include <limits>
 
@@ -23,6 +26,23 @@ constinit bool accounted_hooks::counting = false;
 void accounted_hooks::owner_path(std::uint32_t obj_cgroup, char *path, std::size_t bytes) {
     *path = '\0';
     if (counting && obj_cgroup != 0) write_path(*tenant_named_by(obj_cgroup), path, bytes);
+}
+
+namespace {
+
+allocator_figures figures() {
+    memory_figures own = memory_figures_get();
+    return {own.cache, own.overhead, own.resident};
+}
+constexpr allocator_source this_allocator{figures, requested_samples, threads_list, thread_move};
+
+} // namespace
+
+bool accounted_hooks::start(recount_source source) {
+    verify_set_source(source);
+    accounting_set_repair(heap_start);
+    accounting_set_allocator(&this_allocator);
+    return counting = accounting_start();
 }
 
 } // namespace allot

@@ -27,11 +27,7 @@ struct accounted_hooks {
         std::uint32_t obj_cgroup;
     };
 
-    static bool start(recount_source source) {
-        verify_set_source(source);
-        accounting_set_repair(heap_start);
-        return counting = accounting_start();
-    }
+    static bool start(recount_source source);
     static void child_start() { accounting_child_start(); }
 
     static void heap_open(heap_part &heap, std::uint32_t obj_cgroup) {
@@ -74,6 +70,13 @@ struct accounted_hooks {
             uncharge_large(heap, bytes);
         else if (!context_uncharge(*heap.ctx, net_of(static_cast<std::int64_t>(bytes), 1)))
             context_uncharge_slow(heap.ctx);
+    }
+    static void uncharge_owners(std::uint32_t obj_cgroup, std::size_t bytes) {
+        if (!counting) return;
+        if (bytes >= direct_charge_bytes)
+            uncharge_bytes(obj_cgroup, bytes, charge_kind::large);
+        else
+            uncharge_objects(obj_cgroup, bytes, 1);
     }
     // Both sizes are on the same side of direct_charge_bytes.
     static bool charge_growth(const heap_part &heap, std::size_t from, std::size_t to) {

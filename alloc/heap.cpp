@@ -230,9 +230,8 @@ void change_place(home *h, slab *s) {
     }
 }
 
-// By way of the thread's own context of the owner.
-void credit(home *h, taken_owner owner, std::size_t bytes) {
-    if (heap *a = heap_for_owner(h, owner.index); a != nullptr) hooks::uncharge_object(a->account, bytes);
+void credit_and_put(home *h, taken_owner owner, std::size_t bytes) {
+    credit(h, owner.index, bytes);
     if (owner.has_reference) hooks::owner_put(owner.index);
 }
 
@@ -254,11 +253,11 @@ void free_at_home(home *h, slab *s, void *p) {
     if (!is_private)
         if (heap *a = heap_for_owner(h, owner.index); a != nullptr && a->shared_live[size_class] > 0)
             a->shared_live[size_class]--;
-    credit(h, owner, bytes);
+    credit_and_put(h, owner, bytes);
 }
 
 void free_from_afar(home *h, slab *s, void *p) {
-    credit(h, take_owner(s, p), s->slot_bytes);
+    credit_and_put(h, take_owner(s, p), s->slot_bytes);
     remote_free(h, s, p);
 }
 
@@ -312,6 +311,13 @@ void free_postponed(home *h) {
     } while (h->postponed.load(std::memory_order_relaxed) != nullptr);
 }
 
+void credit(home *h, std::uint32_t owner, std::size_t bytes) {
+    if (heap *a = heap_for_owner(h, owner); a != nullptr)
+        hooks::uncharge_object(a->account, bytes);
+    else
+        hooks::uncharge_owners(owner, bytes);
+}
+
 void slot_return(home *h, slab *s, void *slot) {
     write_shared(first_word(slot), s->list ^ s->key); // as slab_push; who resets a tenant may look at the word
     s->list = reinterpret_cast<std::uintptr_t>(slot);
@@ -331,14 +337,40 @@ void *alloc_class_slow(home *h, heap *a, unsigned size_class) {
     return slot;
 }
 
+namespace {
+
+// What was asked for, and what that takes, for the estimate of what is requested. Of a heap with slabs of its own one
+// request in a page is seen here, and stands for that page.
+void sample_request(heap *a, std::size_t size, std::size_t usable, bool is_shared) {
+    constexpr std::uint64_t enough = std::uint64_t{1} << 30; // from here on the past counts half as much
+    std::uint64_t weight = is_shared || usable > carve_bytes ? usable : carve_bytes;
+    std::uint64_t all = a->sampled_usable + weight, asked = a->sampled_requested + weight * size / usable;
+    bool is_much = all > enough;
+    write_shared(a->sampled_usable, is_much ? all / 2 : all);
+    write_shared(a->sampled_requested, is_much ? asked / 2 : asked);
+}
+
+void *malloc_in_visit(home *h, std::size_t size) {
+    heap *a = h->current;
+    if (size > medium_max_bytes) {
+        void *p = large_alloc(h, a, size, granule_bytes).block;
+        if (hooks::accounted && p != nullptr) sample_request(a, size, slab_of(p)->large_bytes, false);
+        return p;
+    }
+    unsigned size_class = class_of(size);
+    bool is_shared = (a->graduated >> size_class & 1) == 0;
+    void *p = alloc_class_slow(h, a, size_class);
+    if (hooks::accounted && p != nullptr) sample_request(a, size, class_bytes(size_class), is_shared);
+    return p;
+}
+
+} // namespace
+
 void *malloc_slow(std::size_t size) {
     home *h = home_here();
     if (h == nullptr) return refused();
     if (h->busy) return emergency_alloc(size, granule_bytes);
-    return settled_attempts(h, [size](home *in) {
-        if (size > medium_max_bytes) return large_alloc(in, in->current, size, granule_bytes).block;
-        return alloc_class_slow(in, in->current, class_of(size));
-    });
+    return settled_attempts(h, [size](home *in) { return malloc_in_visit(in, size); });
 }
 
 void *malloc_charge_slow(void *slot, slab *s) {

@@ -37,16 +37,20 @@ struct heap {
 
     home *in_home = nullptr;
     [[no_unique_address]] hooks::heap_part account = {};
-    heap *next = nullptr;        // in the home
+    heap *next = nullptr;        // in the home; written once
     std::uint64_t graduated = 0; // one bit a class
-    std::uint32_t owner = 0;     // whom its objects are charged to: an obj_cgroup index
-    std::uint32_t nr_slabs = 0;  // private slabs that name this heap
-    std::uint32_t shared_live[nr_classes] =
+    // What slow paths were asked for, and what that took, weighted by the slots it made ready. Written by the thread, read by
+    // who estimates what is requested.
+    std::uint64_t sampled_requested = 0, sampled_usable = 0;
+    std::uint32_t owner = 0;    // whom its objects are charged to: an obj_cgroup index
+    std::uint32_t nr_slabs = 0; // private slabs that name this heap
+    std::uint16_t shared_live[nr_classes] =
         {}; // objects in shared slabs, allocated minus freed by this home; an estimate
     std::uint32_t partial[nr_classes] =
         {}; // first unit of the list of private slabs with free slots that sit in no bin
 };
 static_assert(nr_classes <= 64);
+static_assert(graduation_bytes / granule_bytes < 1u << 16, "shared_live counts up to graduation");
 
 struct free_chain { // objects of one home, on their way there; linked by their second word
     home *to;
@@ -69,7 +73,7 @@ struct home {
     // What such handlers freed, linked by the second word; the visit that they interrupted frees it when it ends. Written by
     // this thread and its handlers alone. relaxed: they are in order.
     std::atomic<void *> postponed;
-    heap *heaps;
+    heap *heaps;   // newest first; the list only grows, and is walked by others
     heap *own;     // of the process's tenant
     heap *current; // whom the thread allocates for; written by it alone
     // The tenant that the thread has chosen, which an unaccounted scope does not change. Written by the thread, read by
@@ -126,6 +130,9 @@ void free_uncharge_slow(slab *);                            // pushed; the conte
 void postpone_free(home *, void *p);
 void free_postponed(home *);
 void free_postponed_now(home *); // within a visit
+
+// Credits an owner for an object, by way of the thread's own context of him.
+void credit(home *, std::uint32_t owner, std::size_t bytes);
 
 // Puts a slot back where this thread's home is the slab's. Uncharging is the caller's.
 void slot_return(home *, slab *, void *slot);

@@ -85,7 +85,7 @@ void large_free_taken(home *h, slab *s) {
     std::uint32_t owner = __atomic_load_n(&s->obj_cgroup, __ATOMIC_RELAXED);
     if ((owner & in_transfer) != 0) misuse_invalid(s, reinterpret_cast<void *>(address_of(s)));
     units_free(unit_of(s), units_of(bytes));
-    if (heap *a = heap_for_owner(h, owner); a != nullptr) hooks::uncharge_object(a->account, bytes);
+    credit(h, owner, bytes);
     hooks::owner_put(owner);
 }
 

@@ -58,4 +58,15 @@ memory_figures memory_figures_get() {
     return all;
 }
 
+void requested_samples(void (*add)(void *state, std::uint32_t owner, std::uint64_t requested, std::uint64_t usable),
+                       void *state) {
+    for (const home *h = homes_first(); h != nullptr; h = h->next_home)
+        // acquire: its fields, and the heap behind it.
+        for (const heap *a = __atomic_load_n(&h->heaps, __ATOMIC_ACQUIRE); a != nullptr; a = a->next) {
+            auto read = [](const auto &word) { return __atomic_load_n(&word, __ATOMIC_RELAXED); };
+            std::uint64_t usable = read(a->sampled_usable), requested = read(a->sampled_requested);
+            if (usable != 0) add(state, read(a->owner), requested < usable ? requested : usable, usable);
+        }
+}
+
 } // namespace allot

@@ -71,9 +71,12 @@ void close_idle_heap(home *h, heap *a) {
     hooks::heap_close(a->account);
     hooks::owner_put(a->owner);
     if (h->by_owner[a->owner % home::nr_by_owner] == a) h->by_owner[a->owner % home::nr_by_owner] = nullptr;
-    heap *next = a->next;
-    *a = heap{};
-    a->next = next;
+    // No slab names it, so its bins and lists are empty already.
+    a->tag = 0;
+    a->graduated = 0;
+    for (std::uint16_t &live : a->shared_live) live = 0;
+    write_shared(a->sampled_requested, std::uint64_t{0});
+    write_shared(a->sampled_usable, std::uint64_t{0});
 }
 
 heap *new_heap(home *h) {
@@ -81,7 +84,7 @@ heap *new_heap(home *h) {
     if (memory == nullptr) return nullptr;
     heap *a = new (memory) heap{};
     a->next = h->heaps;
-    h->heaps = a;
+    __atomic_store_n(&h->heaps, a, __ATOMIC_RELEASE);
     return a;
 }
 
@@ -94,7 +97,7 @@ heap *open_heap(home *h, std::uint32_t owner) {
         close_idle_heap(h, a);
     }
     a->in_home = h;
-    a->owner = owner;
+    write_shared(a->owner, owner);
     hooks::owner_grab(owner); // also where no context can be opened: the index must not become somebody else's
     hooks::heap_open(a->account, owner);
     a->tag = h->tag;

@@ -2,7 +2,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include "alloc/heap.hpp"
+#include "alloc/metadata.hpp"
 #include "tests/support/allocated.hpp"
+#include "tests/support/child.hpp"
 
 #include <cerrno>
 #include <string>
@@ -225,4 +227,26 @@ BOOST_FIXTURE_TEST_CASE(slots_are_carved_a_page_at_a_time, allocated) {
     BOOST_TEST(slab_of(p)->carved == 4096u / 48u);
     heap_free(p);
     heap_set_active(top);
+}
+
+// The thread's own memory is used up: it has a home, but opens no heap for another owner any more.
+BOOST_FIXTURE_TEST_CASE(owners_are_credited_also_by_a_thread_that_cannot_open_a_heap, limited) {
+    allot_tenant *t = make("/case/t");
+    child_end end = in_child([&] {
+        heap_free(heap_malloc(10)); // a home for this thread
+        void *held[3] = {};
+        std::thread([&] {
+            heap_set_active(t);
+            held[0] = heap_malloc(100);
+            held[1] = heap_malloc(200 * kib);
+            held[2] = heap_malloc(3 * mib);
+        }).join();
+        for (std::size_t bytes : {60000, 128})
+            while (wiped_alloc(bytes) != nullptr) {}
+        std::uint32_t owner = obj_cgroup_of(t);
+        if (heap_for_owner(home_here(), owner) != nullptr) return 1;
+        for (void *p : held) heap_free(p);
+        return tenant_current(t) == 0 && verify().differences == 0 ? 0 : 2;
+    });
+    BOOST_TEST(end.exited_with(0), end.status << end.text);
 }

@@ -251,3 +251,20 @@ BOOST_FIXTURE_TEST_CASE(a_child_knows_its_own_thread_alone, allocated) {
     });
     BOOST_TEST(end.exited_with(0));
 }
+
+BOOST_FIXTURE_TEST_CASE(cgroup_threads_is_read_and_written, allocated) {
+    allot_tenant *a = make("/case/a");
+    worker w;
+    w.run([&] { heap_set_active(top); });
+    std::string id = std::to_string(w.id()) + "\n";
+    BOOST_TEST(("\n" + get(top, "cgroup.threads")).find("\n" + id) != std::string::npos);
+    BOOST_TEST(get(a, "cgroup.threads") == "");
+    BOOST_TEST(tenant_set(a, "cgroup.threads", id.c_str()) == 0);
+    BOOST_TEST(get(a, "cgroup.threads") == id);
+    w.run([&] { BOOST_TEST(heap_active() == a); });
+    BOOST_TEST(tenant_set(a, "cgroup.threads", "0") == 0);
+    BOOST_TEST(heap_active() == a);
+    BOOST_TEST(tenant_set(a, "cgroup.threads", "1") == -ESRCH);
+    w.run([&] { heap_set_active(top); });
+    heap_set_active(top);
+}
