@@ -42,8 +42,8 @@ thread_local std::uint32_t active = tenant_a;
 std::atomic<std::int64_t> uncounted;
 std::atomic<bool> went_negative;
 std::atomic<void (*)()> at_next_uncharge; // what another thread, or a handler, does at that moment
-bool (*at_refusal)();       // user code; true: it made room
-int settled;                // charges above `high`
+bool (*at_refusal)();                     // user code; true: it made room
+int settled;                              // charges above `high`
 
 } // namespace
 
