@@ -1,4 +1,6 @@
 #include "accounting/accounting.hpp"
+#include "accounting/listeners.hpp"
+#include "accounting/shrinkers.hpp"
 #include "accounting/tenant.hpp"
 #include "accounting/tenant_files.hpp"
 #include "accounting/thread_charges.hpp"
@@ -75,6 +77,25 @@ void allot_uncharge(allot_tenant *tenant, size_t bytes) {
 
 void allot_emergency_begin(void) { emergency_begin(); }
 void allot_emergency_end(void) { emergency_end(); }
+
+int allot_shrinker_register(allot_tenant *tenant, allot_shrinker_count count, allot_shrinker_scan scan,
+                            void *argument) {
+    return accounting_start() ? shrinker_add(or_root(tenant), count, scan, argument) : -ENOMEM;
+}
+
+int allot_shrinker_unregister(int id) { return accounting_start() ? shrinker_remove(id) : -ENOENT; }
+
+int allot_on_event(allot_tenant *tenant, unsigned events, allot_event_callback callback, void *argument) {
+    return accounting_start() ? listener_add(or_root(tenant), events, callback, argument) : -ENOMEM;
+}
+
+int allot_off_event(int id) { return accounting_start() ? listener_remove(id) : -ENOENT; }
+
+int allot_event_fd(allot_tenant *tenant, unsigned events) {
+    return accounting_start() ? event_descriptor_add(or_root(tenant), events) : -ENOMEM;
+}
+
+int allot_event_fd_close(int fd) { return accounting_start() ? event_descriptor_remove(fd) : -EBADF; }
 
 int allot_verify(allot_verify_report *report) {
     if (!accounting_start()) return -ENOMEM;

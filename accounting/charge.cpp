@@ -8,6 +8,7 @@
 #include "accounting/failures.hpp"
 #include "accounting/obj_cgroup.hpp"
 #include "accounting/thread_charges.hpp"
+#include "accounting/throttle.hpp"
 
 namespace allot {
 
@@ -43,6 +44,7 @@ tenant *tree_try_charge(tenant &from, std::uint64_t bytes, const tenant *stop, c
         ++levels;
     }
     // Only now is it a charge: peaks and protected parts follow.
+    bool is_over_high = false;
     tenant *t = &from;
     for (std::uint32_t level = 0; level < levels; ++level, t = parent_of(*t)) {
         if (reached[level] > t->counter.peak.load(std::memory_order_relaxed))
@@ -50,9 +52,13 @@ tenant *tree_try_charge(tenant &from, std::uint64_t bytes, const tenant *stop, c
         std::uint64_t high = t->counter.high.load(std::memory_order_relaxed);
         if (reached[level] > high) [[unlikely]] {
             if (reached[level] - bytes <= high) count_event(*t, allot_event_high);
-            charges_here.flags |= owes_visit;
+            is_over_high = true;
         }
         if (has_protection(t->counter)) page_counter_propagate(t->counter, counter_above(*t));
+    }
+    if (is_over_high) [[unlikely]] {
+        charges_here.flags |= owes_visit;
+        throttle_owe(from, bytes);
     }
     return nullptr;
 }

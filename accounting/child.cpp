@@ -7,6 +7,7 @@
 #include "accounting/context_table.hpp"
 #include "accounting/obj_cgroup.hpp"
 #include "accounting/processes.hpp"
+#include "accounting/registrations.hpp"
 #include "accounting/tenant.hpp"
 #include "accounting/tenant_extra.hpp"
 
@@ -93,6 +94,14 @@ void rebuild_tenants() {
     }
 }
 
+// The threads that stalled or were delayed are the parent's; so is what they have stalled so far.
+void forget_stalls(tenant_extra &extra) {
+    std::memset(static_cast<void *>(&extra.stalls), 0, sizeof extra.stalls);
+    for (auto *figure : {&extra.delay_owed_bytes, &extra.delayed_us, &extra.reclaimed})
+        figure->store(0, std::memory_order_relaxed);
+    extra.nr_delayed.store(0, std::memory_order_relaxed);
+}
+
 // A record belongs to the living tenant that it names and that names it; whatever it counted was the parent's. A plan of
 // failures goes on from its beginning.
 void rebuild_extras() {
@@ -107,6 +116,7 @@ void rebuild_extras() {
         tenant_extra &extra = record_at<tenant_extra>(index);
         bool is_used =
             is_copied(extra.tenant) && record_at<tenant>(extra.tenant).extra.load(std::memory_order_relaxed) == index;
+        forget_stalls(extra);
         extra.failures.counted.store(0, std::memory_order_relaxed);
         extra.failures.injected.store(0, std::memory_order_relaxed);
         if (is_used) continue;
@@ -203,6 +213,7 @@ void child_start(const options &o) {
     rebuild_tenants();
     rebuild_extras();
     rebuild_handles();
+    registrations_child_start();
     h.anomalies.store(0, std::memory_order_relaxed);
     h.nr_deferred.store(0, std::memory_order_relaxed);
     h.tables[static_cast<std::uint32_t>(table::processes)].count.store(1, std::memory_order_relaxed);

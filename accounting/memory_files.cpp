@@ -87,6 +87,13 @@ int ask_stat(allot_tenant *handle, file_text &out) {
     return 0;
 }
 
+// On which node an object's memory lies is the system's affair, and changes without our knowledge: all is shown on node 0.
+void get_numa_stat(const tenant &t, file_text &out) {
+    statistics all = statistics_of_subtree(t);
+    for (allot_stat s : {allot_stat_slab, allot_stat_large, allot_stat_external})
+        out.text(stat_table[s].name).text(" N0=").signed_number(all.value[s]).text("\n");
+}
+
 int reset_peak(tenant &t, const char *) {
     t.counter.peak.store(usage(t.counter), std::memory_order_relaxed);
     return 0;

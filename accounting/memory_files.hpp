@@ -33,6 +33,7 @@ int set_headroom(tenant &, const char *);
 void get_events(const tenant &, file_text &);
 void get_events_local(const tenant &, file_text &);
 int ask_stat(allot_tenant *, file_text &); // without locks
+void get_numa_stat(const tenant &, file_text &);
 void get_oom_group(const tenant &, file_text &);
 int set_oom_group(tenant &, const char *);
 void get_oom_policy(const tenant &, file_text &);

@@ -148,7 +148,7 @@ std::uint32_t pressure_stalled(const pressure &p) {
 
 namespace {
 
-void write_line(const char *name, const pressure_line &line, line_writer &out) {
+void write_line(const char *name, const pressure_line &line, file_text &out) {
     out.text(name);
     for (std::uint32_t a = 0; a < nr_pressure_averages; ++a) {
         std::uint64_t average = line.average[a].load(std::memory_order_relaxed);
@@ -162,7 +162,7 @@ void write_line(const char *name, const pressure_line &line, line_writer &out) {
 
 } // namespace
 
-void pressure_write(const pressure &p, line_writer &out) {
+void pressure_write(const pressure &p, file_text &out) {
     write_line("some", p.some, out);
     write_line("full", p.full, out);
 }

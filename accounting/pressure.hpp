@@ -18,7 +18,7 @@
 // is at most too small.
 #pragma once
 
-#include "accounting/base/report.hpp"
+#include "accounting/file_text.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -62,6 +62,6 @@ void pressure_bring_up_to(pressure &, std::uint64_t now_us);
 [[nodiscard]] std::uint32_t pressure_stalled(const pressure &); // threads, now
 
 // The text of the file, of what is there; bring it up to now first.
-void pressure_write(const pressure &, line_writer &out);
+void pressure_write(const pressure &, file_text &out);
 
 } // namespace allot

@@ -189,8 +189,12 @@ void region_reader::add_up() {
         own.value[allot_stat_external] = relaxed(t->external);
         own.value[allot_stat_forced] = as_signed(relaxed(t->forced));
         own.value[allot_stat_headroom] = as_signed(relaxed(t->headroom_charges));
-        if (const auto *extra = record_in<tenant_extra>(extras_.at, extras_.count, relaxed(t->extra)))
+        if (const auto *extra = record_in<tenant_extra>(extras_.at, extras_.count, relaxed(t->extra))) {
             own.value[allot_stat_injected] = as_signed(relaxed(extra->failures.injected));
+            own.value[allot_stat_reclaimed] = as_signed(relaxed(extra->reclaimed));
+            own.value[allot_stat_throttled] = relaxed(extra->nr_delayed);
+            own.value[allot_stat_throttled_usec] = as_signed(relaxed(extra->delayed_us));
+        }
         add_to_ancestors(index, own);
     }
     for (std::uint32_t index = 1; index < contexts_.count; ++index) {

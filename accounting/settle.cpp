@@ -4,6 +4,7 @@
 #include "accounting/base/os.hpp"
 #include "accounting/context_table.hpp"
 #include "accounting/drain.hpp"
+#include "accounting/listeners.hpp"
 #include "accounting/obj_cgroup.hpp"
 #include "accounting/oom.hpp"
 #include "accounting/reclaim.hpp"
@@ -42,22 +43,24 @@ bool reclaim_helps(refusal &r) {
     if (r.tries == shrinker_tries_max) return false;
     ++r.tries;
     allot_tenant *level = handle_of_level(r);
-    return level != nullptr && reclaim_for_refusal(level, r.bytes) != 0;
+    return level != nullptr && reclaim_for_refusal(r.asked, level, r.bytes) != 0;
 }
 
 // Counted, headroom armed, told, and then what the level's policy says.
 void refuse_for_good(const refusal &r) {
     tenant *asked;
     tenant *level;
+    allot_tenant *told;
     {
         registry_locked stay;
         asked = tenant_named_by(r.asked);
         if (asked == nullptr) return;
         level = &level_of(*asked, r.level_depth);
+        told = handle_to(*asked);
         count_event(*level, allot_event_oom);
         charges_here.armed = level->obj_cgroup.load(std::memory_order_relaxed);
     }
-    if (may_call_user_code()) deliver_events();
+    if (may_call_user_code()) deliver_events(told);
     bool may_stop_us = charges_here.mode == charge_mode::ordinary; // who asked for a quick answer gets that
     if (may_stop_us && !holds_locks()) refused(*asked, *level, r.bytes);
 }
@@ -93,19 +96,16 @@ bool settle_refusal(refusal &r) {
 void settle_charge(std::uint32_t obj_cgroup) {
     if (!may_call_user_code()) return; // it stays due
     clear(owes_refusal | owes_visit);
-    allot_tenant *level = nullptr;
-    std::uint64_t excess = 0;
+    reclaim_for_high(obj_cgroup);
+    if (!any_registered(registration_list::listeners)) return;
+    allot_tenant *told;
     {
         registry_locked stay;
-        for (tenant *t = tenant_named_by(obj_cgroup); t != nullptr; t = parent_of(*t)) {
-            std::uint64_t used = usage(t->counter), high = t->counter.high.load(std::memory_order_relaxed);
-            if (used <= high || used - high <= excess) continue;
-            excess = used - high;
-            level = handle_to(*t);
-        }
+        tenant *asked = tenant_named_by(obj_cgroup);
+        if (asked == nullptr) return;
+        told = handle_to(*asked);
     }
-    if (level != nullptr) reclaim_for_high(level, excess);
-    deliver_events();
+    deliver_events(told);
 }
 
 } // namespace allot

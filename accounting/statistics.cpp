@@ -25,6 +25,12 @@ void add_own(statistics &all, const tenant &t) {
     if (const tenant_extra *extra = extra_if_any(t))
         all.value[allot_stat_injected] +=
             static_cast<std::int64_t>(extra->failures.injected.load(std::memory_order_relaxed));
+    if (const tenant_extra *extra = extra_if_any(t)) {
+        all.value[allot_stat_throttled] += extra->nr_delayed.load(std::memory_order_relaxed);
+        all.value[allot_stat_throttled_usec] +=
+            static_cast<std::int64_t>(extra->delayed_us.load(std::memory_order_relaxed));
+        all.value[allot_stat_reclaimed] += static_cast<std::int64_t>(extra->reclaimed.load(std::memory_order_relaxed));
+    }
     for (context_record *c = record_of<context_record>(t.first_context); c != nullptr;
          c = record_of<context_record>(c->cold.next))
         add_context(all, *c);

@@ -21,7 +21,7 @@
 namespace allot {
 
 enum class stat_kind : std::uint32_t { gauge, counter };
-enum class stat_unit : std::uint32_t { bytes, objects, events };
+enum class stat_unit : std::uint32_t { bytes, objects, events, threads, microseconds };
 enum class option_type : std::uint32_t { size, choice, onoff, text, list };
 enum class option_when : std::uint32_t { start, command };
 
@@ -186,7 +186,8 @@ constexpr std::uint32_t find_option(const char *name) {
 // Words for the columns of `allot describe` and of OpenMetrics.
 constexpr const char *word_of(stat_kind k) { return k == stat_kind::gauge ? "gauge" : "counter"; }
 constexpr const char *word_of(stat_unit u) {
-    return u == stat_unit::bytes ? "bytes" : u == stat_unit::objects ? "objects" : "events";
+    constexpr const char *words[] = {"bytes", "objects", "events", "threads", "microseconds"};
+    return words[static_cast<std::uint32_t>(u)];
 }
 constexpr const char *word_of(option_type t) {
     constexpr const char *words[] = {"size", "choice", "onoff", "text", "list"};

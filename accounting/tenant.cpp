@@ -6,7 +6,9 @@
 #include "accounting/context_table.hpp"
 #include "accounting/drain.hpp"
 #include "accounting/obj_cgroup.hpp"
+#include "accounting/registrations.hpp"
 #include "accounting/tenant_extra.hpp"
+#include "accounting/thread_charges.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -289,14 +291,18 @@ void give_to_parent(tenant &t, tenant &parent) {
     move(t.settled_objects, parent.settled_objects);
     move(t.forced, parent.forced);
     move(t.headroom_charges, parent.headroom_charges);
-    if (tenant_extra *extra = extra_if_any(t); extra != nullptr && extra->failures.injected != 0)
-        if (tenant_extra *heir = extra_of(parent)) move(extra->failures.injected, heir->failures.injected);
+    if (tenant_extra *extra = extra_if_any(t); extra != nullptr && extra_has_figures(*extra)) {
+        if (tenant_extra *heir = extra_of(parent)) {
+            move(extra->failures.injected, heir->failures.injected);
+            move(extra->delayed_us, heir->delayed_us);
+            move(extra->reclaimed, heir->reclaimed);
+            move(extra->nr_delayed, heir->nr_delayed); // they wake up as the parent's
+        }
+    }
     obj_cgroups_reparent(t, parent);
 }
 
-} // namespace
-
-int tenant_destroy(allot_tenant *handle) {
+int destroy(allot_tenant *handle) {
     signals_blocked quiet;
     lock_scope drain(region().drain_lock.word, lock_rank::drain);
     lock_scope registry(region().registry_lock.word, lock_rank::registry);
@@ -315,8 +321,18 @@ int tenant_destroy(allot_tenant *handle) {
         lock_give(c->hot.lock, lock_rank::context);
     unlock_all_direct();
     contexts_reparent(*t, parent);
+    registrations_end_of(*t);
     free_tenant(*t);
     return 0;
+}
+
+} // namespace
+
+int tenant_destroy(allot_tenant *handle) {
+    int result = destroy(handle);
+    // What the program's own code uses may be freed as soon as this has returned.
+    if (result == 0) wait_for_calls_of(handle);
+    return result;
 }
 
 std::uint64_t current_exact(const tenant &t) {
@@ -343,6 +359,7 @@ std::uint64_t tenant_current(allot_tenant *handle) {
 void count_event(tenant &at, allot_event event) {
     at.events_local[event].fetch_add(1, std::memory_order_relaxed);
     for (tenant *t = &at; t != nullptr; t = parent_of(*t)) t->events[event].fetch_add(1, std::memory_order_relaxed);
+    if (any_registered(registration_list::listeners)) charges_here.flags |= owes_visit;
 }
 
 } // namespace allot

@@ -8,6 +8,7 @@
 // Cost: 256 bytes; finding it is one load.
 #pragma once
 
+#include "accounting/pressure.hpp"
 #include "accounting/tenant.hpp"
 
 #include <atomic>
@@ -29,13 +30,24 @@ struct tenant_extra {
     std::uint32_t tenant; // index, 0 while free
     std::uint32_t free_next;
     failure_plan failures;
-    char unused[208];
+    pressure stalls; // of threads that work for the tenant or below it
+    // Bytes charged over high for which no delay has passed yet: added by chargers, taken by who lets it pass. relaxed.
+    std::atomic<std::uint64_t> delay_owed_bytes;
+    // Statistics, relaxed: microseconds of delays, bytes that shrinkers gave back, threads that are delayed now.
+    std::atomic<std::uint64_t> delayed_us, reclaimed;
+    std::atomic<std::uint32_t> nr_delayed;
+    char unused[92];
 };
 static_assert(sizeof(tenant_extra) == 256);
 
 // nullptr: it has none yet, or cannot have one. acquire: what is in it was initialised before it was named.
 inline tenant_extra *extra_if_any(const tenant &t) {
     return record_of<tenant_extra>(t.extra.load(std::memory_order_acquire));
+}
+
+// Whether it has counted something that its tenant's parent takes over.
+inline bool extra_has_figures(const tenant_extra &extra) {
+    return (extra.failures.injected | extra.delayed_us | extra.reclaimed | extra.nr_delayed) != 0;
 }
 
 // Makes it where there is none; nullptr: the region cannot grow. Registry lock.

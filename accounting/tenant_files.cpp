@@ -4,6 +4,8 @@
 #include "accounting/cgroup_files.hpp"
 #include "accounting/failures.hpp"
 #include "accounting/memory_files.hpp"
+#include "accounting/pressure_files.hpp"
+#include "accounting/reclaim.hpp"
 #include "accounting/tenant.hpp"
 #include "accounting/thread_files.hpp"
 
@@ -19,12 +21,16 @@ constexpr tenant_file files[] = {
     {"memory.peak", get_peak, reset_peak},
     {"memory.min", get_min, set_min},
     {"memory.low", get_low, set_low},
-    {"memory.high", get_high, set_high},
-    {"memory.max", get_max, set_max},
+    {"memory.high", get_high, set_high, nullptr, reclaim_to_set_limits},
+    {"memory.max", get_max, set_max, nullptr, reclaim_to_set_limits},
     {"memory.headroom", get_headroom, set_headroom},
     {"memory.events", get_events},
     {"memory.events.local", get_events_local},
     {"memory.stat", nullptr, nullptr, ask_stat},
+    {"memory.numa_stat", get_numa_stat},
+    {"memory.pressure", get_pressure},
+    {"memory.reclaim", nullptr, nullptr, nullptr, reclaim_request},
+    {"memory.throttle", get_throttle, set_throttle},
     {"memory.oom.group", get_oom_group, set_oom_group},
     {"memory.oom.policy", get_oom_policy, set_oom_policy},
     {"memory.fail", get_failures, set_failures},

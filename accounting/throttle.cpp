@@ -1,7 +1,10 @@
 #include "accounting/throttle.hpp"
 
+#include "accounting/base/os.hpp"
 #include "accounting/base/ratio.hpp"
-#include "accounting/base/units.hpp"
+#include "accounting/obj_cgroup.hpp"
+#include "accounting/stalls.hpp"
+#include "accounting/tenant_extra.hpp"
 
 namespace allot {
 
@@ -25,6 +28,74 @@ std::uint64_t throttle_ms_of(std::uint64_t overage, std::uint64_t bytes) {
     std::uint64_t a_batch = overage * overage * 1000 >> square_shift;
     std::uint64_t ms = ratio_floor(a_batch, bytes, charge_batch_bytes);
     return ms < throttle_ms_max ? ms : throttle_ms_max;
+}
+
+bool is_throttled(const tenant &t) {
+    for (const tenant *at = &t; at != nullptr; at = parent_of(*at)) {
+        auto says = throttle_setting{at->throttle.load(std::memory_order_relaxed)};
+        if (says != throttle_setting::inherit) return says == throttle_setting::on;
+    }
+    return false;
+}
+
+void throttle_owe(const tenant &t, std::uint64_t bytes) {
+    if (tenant_extra *extra = extra_if_any(t)) extra->delay_owed_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+namespace {
+
+// The largest overage of the levels that ask for delays.
+std::uint64_t overage_from(const tenant &t) {
+    std::uint64_t most = 0;
+    for (const tenant *at = &t; at != nullptr; at = parent_of(*at)) {
+        std::uint64_t over = overage_of(usage(at->counter), at->counter.high.load(std::memory_order_relaxed));
+        if (over > most && is_throttled(*at)) most = over;
+    }
+    return most;
+}
+
+// What is due now, with this thread shown as delayed; 0: nothing.
+std::uint64_t begin_delay(std::uint32_t obj_cgroup) {
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    tenant *t = tenant_named_by(obj_cgroup);
+    tenant_extra *extra = t == nullptr ? nullptr : extra_of(*t);
+    if (extra == nullptr) return 0;
+    std::uint64_t bytes = extra->delay_owed_bytes.exchange(0, std::memory_order_relaxed);
+    std::uint64_t overage = overage_from(*t);
+    if (overage == 0) return 0;
+    std::uint64_t ms = throttle_ms_of(overage, bytes);
+    if (ms < throttle_ms_least) {
+        extra->delay_owed_bytes.fetch_add(bytes, std::memory_order_relaxed);
+        return 0;
+    }
+    extra->nr_delayed.fetch_add(1, std::memory_order_relaxed);
+    return ms;
+}
+
+// To the tenant that stands for it now: if the one that began is gone, so are its figures, or its parent has them.
+void end_delay(std::uint32_t obj_cgroup, std::uint64_t nanoseconds) {
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    tenant *t = tenant_named_by(obj_cgroup);
+    tenant_extra *extra = t == nullptr ? nullptr : extra_of(*t);
+    if (extra == nullptr) return;
+    extra->delayed_us.fetch_add(nanoseconds / 1000, std::memory_order_relaxed);
+    if (extra->nr_delayed.load(std::memory_order_relaxed) != 0)
+        extra->nr_delayed.fetch_sub(1, std::memory_order_relaxed);
+}
+
+} // namespace
+
+void throttle(std::uint32_t obj_cgroup) {
+    std::uint64_t ms = begin_delay(obj_cgroup);
+    if (ms == 0) return;
+    std::uint64_t begin = os_nanoseconds();
+    {
+        stall_scope stall(obj_cgroup);
+        os_sleep(ms * 1'000'000);
+    }
+    end_delay(obj_cgroup, os_nanoseconds() - begin);
 }
 
 } // namespace allot

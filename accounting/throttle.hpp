@@ -15,6 +15,8 @@
 
 namespace allot {
 
+struct tenant;
+
 inline constexpr std::uint64_t throttle_ms_max = 2000;
 // Shorter ones are not worth the sleep: they are saved up.
 inline constexpr std::uint64_t throttle_ms_least = 10;
@@ -23,5 +25,15 @@ inline constexpr std::uint64_t throttle_ms_least = 10;
 [[nodiscard]] std::uint64_t overage_of(std::uint64_t usage, std::uint64_t high);
 // The delay for bytes charged meanwhile, by a thread of a level that is so far over.
 [[nodiscard]] std::uint64_t throttle_ms_of(std::uint64_t overage, std::uint64_t bytes);
+
+// What memory.throttle says; `inherit`: what the nearest ancestor that says something says, off if none does.
+enum class throttle_setting : std::uint8_t { inherit, off, on };
+[[nodiscard]] bool is_throttled(const tenant &t);
+
+// So many bytes of t have been charged while it, or a tenant above it, was over high: a delay is owed for them.
+void throttle_owe(const tenant &t, std::uint64_t bytes);
+// Lets the delay pass that the handle's tenant owes, if any level above it that is over high asks for delays. The caller has
+// a reference of the handle.
+void throttle(std::uint32_t obj_cgroup);
 
 } // namespace allot

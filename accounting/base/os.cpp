@@ -244,6 +244,10 @@ void os_kill(std::uint32_t pid) {
 }
 
 void os_yield() { os_call(SYS_sched_yield); }
+void os_sleep(std::uint64_t nanoseconds) {
+    timespec time{static_cast<time_t>(nanoseconds / 1000000000), static_cast<long>(nanoseconds % 1000000000)};
+    os_call(SYS_nanosleep, bits_of(&time));
+}
 
 void os_futex_wait(const std::atomic<std::uint32_t> *word, std::uint32_t expected, std::uint32_t milliseconds) {
     timespec time{static_cast<time_t>(milliseconds / 1000), static_cast<long>(milliseconds % 1000) * 1000000};

@@ -66,6 +66,7 @@ std::uint64_t os_nanoseconds(); // monotonic
 void os_child_start();          // forgets the cached thread id, which is the parent's
 // Ends this thread's waiting for a moment, for loops that wait for another thread.
 void os_yield();
+void os_sleep(std::uint64_t nanoseconds); // a signal that is handled ends it
 inline void os_pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();

@@ -30,9 +30,11 @@ struct fresh {
 double average(const pressure_line &line, int a) { return static_cast<double>(line.average[a]) / pressure_one; }
 
 std::string text(const pressure &p) {
-    line_writer out;
+    char buffer[256];
+    file_text out(buffer, sizeof buffer);
     pressure_write(p, out);
-    return out.c_str();
+    out.end();
+    return buffer;
 }
 
 } // namespace

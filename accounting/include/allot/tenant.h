@@ -14,6 +14,8 @@
 #ifndef ALLOT_TENANT_H
 #define ALLOT_TENANT_H
 
+#include <allot/stats.h>
+
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -72,6 +74,50 @@ ALLOT_API void allot_uncharge(allot_tenant *tenant, size_t bytes);
  * After a refusal, the thread's allocations of up to 4 KiB may do so without a scope, until there is room again. */
 ALLOT_API void allot_emergency_begin(void);
 ALLOT_API void allot_emergency_end(void);
+
+/*
+ * The program's own code, which is called when memory is short: shrinkers, and callbacks for events.
+ *
+ * It is called on the thread whose allocation led to it, or that wrote to a file of the tenant, with no lock of the library
+ * held, and several threads may call the same function at once. It may allocate and free and call any allot_ function. It
+ * must return, not jump out, and must not wait for a lock that code which allocates may hold: that code may be what is
+ * waiting for it. While it runs, its own thread calls no shrinkers and no callbacks, whatever it allocates. Signal
+ * handlers that interrupt the allocator call none either; events they cause are told with the next ones.
+ *
+ * A registration ends with its tenant, or by its id. Ending it waits until no other thread is inside it, so that what it
+ * uses can be freed afterwards; only from within a shrinker or a callback it does not wait, since two threads could wait
+ * for each other, but takes effect at once. An id is not used again soon: -ESTALE if it has ended, -ENOENT if it never was.
+ * A forked child has the shrinkers and callbacks of its parent, not the event descriptors.
+ */
+
+/* How many bytes scan could free; 0: none. Called often: it should not walk. */
+typedef size_t (*allot_shrinker_count)(void *argument);
+/* Frees about that many bytes of the tenant's memory; how many it was, 0: no progress, do not ask again now. */
+typedef size_t (*allot_shrinker_scan)(void *argument, size_t bytes);
+
+/* A cache that can give memory back: asked when a charge at the tenant or above would be refused, when memory.high is
+ * exceeded, and by memory.reclaim. What memory.min protects is not asked for, what memory.low protects only if nothing
+ * else helps. An id, or -EINVAL, -ESTALE, -ENOMEM. */
+ALLOT_API int allot_shrinker_register(allot_tenant *tenant, allot_shrinker_count count, allot_shrinker_scan scan,
+                                      void *argument);
+ALLOT_API int allot_shrinker_unregister(int id);
+
+/* Sets of events, as bits. */
+#define ALLOT_EVENT_BIT(event) (1u << (event))
+
+/* count: how often it happened at the tenant and below it since the callback was last told. */
+typedef void (*allot_event_callback)(allot_tenant *tenant, enum allot_event event, uint64_t count, void *argument);
+
+/* Calls back for each of these events (ALLOT_EVENT_BIT(allot_event_max) | ...) of the tenant and of those below it. An id,
+ * or -EINVAL, -ESTALE, -ENOMEM. */
+ALLOT_API int allot_on_event(allot_tenant *tenant, unsigned events, allot_event_callback callback, void *argument);
+ALLOT_API int allot_off_event(int id);
+
+/* The same for an event loop: a new eventfd, not blocking and closed on exec, to which the number of such events is added.
+ * A negative errno otherwise (-EMFILE, too). The caller ends it by the second function, which closes it. One that is just
+ * closed costs a descriptor of the library's own until its number is given out here again or its tenant ends. */
+ALLOT_API int allot_event_fd(allot_tenant *tenant, unsigned events);
+ALLOT_API int allot_event_fd_close(int fd);
 
 /* What a recount found. */
 typedef struct allot_verify_report {
