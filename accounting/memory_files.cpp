@@ -115,6 +115,8 @@ int set_high(tenant &t, const char *value) {
     std::uint64_t high;
     if (!parse_tenant_size(t, value, high)) return -EINVAL;
     t.counter.high.store(high, std::memory_order_relaxed);
+    // What threads hold ahead is not a use that could be over it: going over it is to be seen when it happens.
+    if (usage(t.counter) > high) drain_subtree_of(t);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include "accounting/allocator_source.hpp"
 #include "accounting/obj_cgroup.hpp"
+#include "accounting/reclaim.hpp"
 #include "accounting/tenant.hpp"
 #include "alloc/memory_figures.hpp"
 #include "alloc/thread_moves.hpp"
@@ -42,6 +43,7 @@ bool accounted_hooks::start(recount_source source) {
     verify_set_source(source);
     accounting_set_repair(heap_start);
     accounting_set_allocator(&this_allocator);
+    reclaim_set_purge([] { (void)heap_trim(0); });
     return counting = accounting_start();
 }
 

@@ -110,3 +110,17 @@ BOOST_FIXTURE_TEST_CASE(what_is_no_value_for_a_file_is_refused, verified) {
         BOOST_TEST(tenant_set(top, "memory.oom.policy", bad) == -EINVAL, bad);
     for (const char *bad : {"", "x", "-4K", "5MB"}) BOOST_TEST(tenant_set(top, "memory.headroom", bad) == -EINVAL, bad);
 }
+
+// A stock is charged, and above the new limit by itself.
+BOOST_FIXTURE_TEST_CASE(what_threads_hold_ahead_does_not_hide_that_high_is_passed, verified) {
+    context *c = context_open(obj_cgroup_of(top));
+    BOOST_TEST(charge(c, 16));
+    BOOST_TEST(usage_of("/case") > 64u * 1024);
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.high", "32K") == 0);
+    BOOST_TEST(usage_of("/case") == 16u);
+    BOOST_TEST(charge(c, 40960));
+    BOOST_TEST(keyed(top, "memory.events", "high") == 1u);
+    uncharge(c, 40960);
+    uncharge(c, 16);
+    context_close(c);
+}

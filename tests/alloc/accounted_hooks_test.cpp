@@ -4,7 +4,10 @@
 #include "alloc/accounted_hooks.hpp"
 #include "tests/support/allocated.hpp"
 
+#include <cerrno>
+#include <cstring>
 #include <string>
+#include <vector>
 
 using namespace allot;
 
@@ -85,4 +88,13 @@ BOOST_FIXTURE_TEST_CASE(owners_and_tenants_name_each_other, with_heap) {
     BOOST_TEST(std::string(path) == "/case/t");
     accounted_hooks::owner_path(0, path, sizeof path);
     BOOST_TEST(std::string(path) == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(who_asks_a_tenant_for_memory_gets_the_allocators_too, allocated) {
+    std::vector<void *> held;
+    for (int i = 0; i < 20; ++i) std::memset(held.emplace_back(heap_malloc(mib)), 1, mib);
+    for (void *p : held) heap_free(p);
+    BOOST_TEST(units_statistics().dirty_free >= 20u);
+    BOOST_TEST(tenant_set(top, "memory.reclaim", "1M") == -EAGAIN); // nobody is charged for it
+    BOOST_TEST(units_statistics().dirty_free == 0u);
 }
