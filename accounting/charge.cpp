@@ -76,20 +76,17 @@ std::uint64_t charge_batch_of(const tenant &from) {
     std::uint64_t batch = charge_batch_bytes;
     for (const tenant *t = &from; t != nullptr; t = parent_of(*t)) {
         std::uint64_t max = t->counter.max.load(std::memory_order_relaxed);
-        if (max >= unlimited) continue;
+        std::uint64_t high = t->counter.high.load(std::memory_order_relaxed);
+        if (max >= unlimited && high >= unlimited) continue;
         std::uint64_t used = usage(t->counter);
         std::uint64_t room = max > used ? max - used : 0;
+        // So that what crosses `high` is used, not held. Above it, it is no bound any more.
+        if (used <= high && high - used < room) room = high - used;
         // If all its contexts charged that much ahead, half of the room would be left.
         std::uint64_t share = room / (2 * (std::uint64_t{1} + t->counter.nr_contexts.load(std::memory_order_relaxed)));
         if (share < batch) batch = share;
     }
     return batch < page_bytes ? 0 : batch / page_bytes * page_bytes;
-}
-
-bool is_at_or_below(const tenant &t, const tenant &top) {
-    const tenant *at = &t;
-    while (at->counter.depth > top.counter.depth) at = parent_of(*at);
-    return at == &top;
 }
 
 bool may_use_headroom(const tenant &t, std::uint64_t bytes) {
@@ -135,17 +132,21 @@ tenant *charge_with_batch(tenant &t, std::uint64_t need, std::uint64_t batch, st
 tenant *context_cover(context &c) {
     context_take_over(c);
     tenant &t = *tenant_named_by(c.obj_cgroup);
-    std::uint64_t batch = charge_batch_of(t);
+    std::uint64_t batch = context_begin_holding(c, t, charge_batch_of(t));
     std::int64_t stock = c.stock.load(std::memory_order_relaxed);
     if (stock < 0) {
         auto need = static_cast<std::uint64_t>(-stock);
         std::uint64_t charged = 0;
-        if (tenant *level = charge_with_batch(t, need, batch, charged)) return level;
+        if (tenant *level = charge_with_batch(t, need, batch, charged)) {
+            context_settle_holding(c, t);
+            return level;
+        }
         c.stock.store(stock + static_cast<std::int64_t>(charged), std::memory_order_relaxed);
         charge_fitted(t);
     }
     cold_of(c).thread = os_tid();
     context_unseal(c, batch);
+    context_settle_holding(c, t);
     return nullptr;
 }
 
@@ -206,9 +207,11 @@ void context_take_back(context &c, net_word d, tenant &t) {
     net_add(c.net, -d);
     context_take_over(c);
     std::int64_t unused = c.stock.load(std::memory_order_relaxed);
-    if (unused <= 0) return;
-    c.stock.store(0, std::memory_order_relaxed);
-    tree_uncharge(t, static_cast<std::uint64_t>(unused));
+    if (unused > 0) {
+        c.stock.store(0, std::memory_order_relaxed);
+        tree_uncharge(t, static_cast<std::uint64_t>(unused));
+    }
+    context_settle_holding(c, t);
 }
 
 bool context_charge_slow(context *c, net_word d) {
@@ -226,12 +229,14 @@ bool context_charge_slow(context *c, net_word d) {
 }
 
 void context_uncharge_slow(context *c) {
-    if (holds_locks()) [[unlikely]]
-        return; // a hint, and there is no waiting here
+    if (holds_locks()) [[unlikely]] { // there is no waiting here
+        region().handlers_left.store(1, std::memory_order_relaxed);
+        return;
+    }
     lock_scope own(c->lock, lock_rank::context);
     context_take_over(*c);
     tenant &t = *tenant_named_by(c->obj_cgroup);
-    auto batch = static_cast<std::int64_t>(charge_batch_of(t));
+    auto batch = static_cast<std::int64_t>(context_begin_holding(*c, t, charge_batch_of(t)));
     std::int64_t unused = c->stock.load(std::memory_order_relaxed);
     // Down to one batch, so that the next few operations, whichever way they go, need no slow path.
     if (unused > 2 * batch) {
@@ -239,15 +244,18 @@ void context_uncharge_slow(context *c) {
         tree_uncharge(t, static_cast<std::uint64_t>(unused - batch));
     }
     context_unseal(*c, static_cast<std::uint64_t>(batch));
+    context_settle_holding(*c, t);
 }
 
 void context_fold(context *c) {
     if (holds_locks()) [[unlikely]]
         return;
     lock_scope own(c->lock, lock_rank::context);
-    bool was_sealed = (c->flags & context_sealed) != 0;
+    bool was_sealed = has_flag(*c, context_sealed);
     context_take_over(*c);
-    if (!was_sealed) context_unseal(*c, charge_batch_of(*tenant_named_by(c->obj_cgroup)));
+    tenant &t = *tenant_named_by(c->obj_cgroup);
+    if (!was_sealed) context_unseal(*c, charge_batch_of(t)); // it was counted as holding
+    context_settle_holding(*c, t);
 }
 
 } // namespace allot

@@ -44,7 +44,6 @@ void context_take_back(context &c, net_word d, tenant &t);
 void charge_fitted(const tenant &t);
 // Whether a refusal of this thread, or an emergency scope, lets a charge of t use headroom.
 [[nodiscard]] bool may_use_headroom(const tenant &t, std::uint64_t bytes);
-[[nodiscard]] bool is_at_or_below(const tenant &t, const tenant &top);
 
 // Fills in what a refused charge leaves to settle, and that it does.
 void leave_refusal(refusal &left, std::uint32_t asked, std::uint32_t level_depth, refusal_kind, std::uint64_t bytes);

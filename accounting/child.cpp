@@ -35,6 +35,7 @@ void empty(tenant &t) {
     c.word.store(0, std::memory_order_relaxed);
     c.peak.store(0, std::memory_order_relaxed);
     c.nr_contexts.store(0, std::memory_order_relaxed);
+    c.nr_holding.store(0, std::memory_order_relaxed);
     for (auto *part : {&c.min_usage, &c.low_usage, &c.children_min_usage, &c.children_low_usage})
         part->store(0, std::memory_order_relaxed);
     for (auto *line : {&t.large, &t.external, &t.settled_bytes, &t.settled_objects})
@@ -216,6 +217,8 @@ void child_start(const options &o) {
     registrations_child_start();
     h.anomalies.store(0, std::memory_order_relaxed);
     h.nr_deferred.store(0, std::memory_order_relaxed);
+    h.handlers_left.store(0, std::memory_order_relaxed);
+    h.draining.store(0, std::memory_order_relaxed);
     h.tables[static_cast<std::uint32_t>(table::processes)].count.store(1, std::memory_order_relaxed);
     h.process = process_register();
     h.ready.store(1, std::memory_order_release);

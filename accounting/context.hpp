@@ -34,7 +34,8 @@ struct alignas(64) context {
     std::uint32_t obj_cgroup; // index; written when the context is opened
     std::uint32_t index;      // of this context in the region
     std::atomic<std::uint32_t> lock;
-    std::uint32_t flags; // under lock
+    // Written under lock; read without it by drainers, who look for contexts that hold stock (context_table.hpp).
+    std::atomic<std::uint32_t> flags;
     // Bytes charged to the tenant and held here, live or not. Written under lock; read without it by whoever reports
     // (exact when the owner is quiet), relaxed: a figure, nobody decides on it outside the lock.
     std::atomic<std::int64_t> stock;

@@ -17,21 +17,21 @@ void context_seal(context &c) {
     // relaxed: a drainer's membarrier, or the owner's own program order, makes it meet the owner's next load.
     c.hi.store(sealed_hi + static_cast<net_word>(++cold_of(c).epoch), std::memory_order_relaxed);
     c.lo.store(sealed_lo, std::memory_order_relaxed);
-    c.flags |= context_sealed;
+    set_flag(c, context_sealed);
     std::atomic_signal_fence(std::memory_order_seq_cst); // a handler of the owner must not pass by old limits
 }
 
 void context_unseal(context &c, std::uint64_t batch) {
     std::int64_t stock = c.stock.load(std::memory_order_relaxed);
     if (batch == 0 || stock < 0) return;
-    c.flags &= ~context_sealed;
+    clear_flag(c, context_sealed);
     c.lo.store(lo_of(stock - 2 * static_cast<std::int64_t>(batch)), std::memory_order_relaxed);
     c.hi.store(hi_of(stock, ++cold_of(c).epoch), std::memory_order_relaxed);
 }
 
 void context_take_over(context &c) {
     context_seal(c);
-    c.flags &= ~context_unordered; // to itself, the owner's operations are in order
+    clear_flag(c, context_unordered); // to itself, the owner's operations are in order
     context_cold &cold = cold_of(c);
     // late before net: who sees a handler's bytes here sees its net too, so that stock is never more than what is held.
     std::int64_t stock = c.stock.load(std::memory_order_relaxed) + cold.late.exchange(0, std::memory_order_acquire);
@@ -42,6 +42,35 @@ void context_take_over(context &c) {
     cold.settled_objects.store(cold.settled_objects.load(std::memory_order_relaxed) + net_objects(folded),
                                std::memory_order_relaxed);
     c.stock.store(stock - net_bytes(folded), std::memory_order_relaxed);
+}
+
+namespace {
+
+void count_holding(tenant &t, std::uint32_t change) {
+    for (tenant *at = &t; at != nullptr; at = parent_of(*at))
+        at->counter.nr_holding.fetch_add(change, std::memory_order_seq_cst);
+}
+
+void begin_holding(context &c, tenant &t) {
+    c.flags.store(c.flags.load(std::memory_order_relaxed) | context_holding, std::memory_order_seq_cst);
+    count_holding(t, 1);
+}
+
+} // namespace
+
+std::uint64_t context_begin_holding(context &c, tenant &t, std::uint64_t batch) {
+    if (batch == 0 || has_flag(c, context_holding)) return batch;
+    begin_holding(c, t);
+    std::uint32_t drained = region().draining.load(std::memory_order_seq_cst);
+    return drained != 0 && is_at_or_below(t, record_at<tenant>(drained)) ? 0 : batch;
+}
+
+void context_settle_holding(context &c, tenant &t) {
+    bool holds = !has_flag(c, context_sealed) || has_flag(c, context_unordered) || context_unused(c) > 0;
+    if (holds == has_flag(c, context_holding)) return;
+    if (holds) return begin_holding(c, t);
+    clear_flag(c, context_holding);
+    count_holding(t, ~std::uint32_t{0});
 }
 
 std::int64_t context_unused(const context &c) {
@@ -80,9 +109,11 @@ void unlink_from(context_record &c, tenant &t) {
 void give_back_stock(context &c, tenant &t) {
     context_take_over(c);
     std::int64_t unused = c.stock.load(std::memory_order_relaxed);
-    if (unused <= 0) return;
-    c.stock.store(0, std::memory_order_relaxed);
-    tree_uncharge(t, static_cast<std::uint64_t>(unused));
+    if (unused > 0) {
+        c.stock.store(0, std::memory_order_relaxed);
+        tree_uncharge(t, static_cast<std::uint64_t>(unused));
+    }
+    context_settle_holding(c, t);
 }
 
 void initialise(context_record &c, std::uint32_t index, std::uint32_t obj_cgroup) {
@@ -90,7 +121,7 @@ void initialise(context_record &c, std::uint32_t index, std::uint32_t obj_cgroup
     c.hot.stock.store(0, std::memory_order_relaxed);
     c.hot.obj_cgroup = obj_cgroup;
     c.hot.index = index;
-    c.hot.flags = context_in_use;
+    c.hot.flags.store(context_in_use, std::memory_order_relaxed);
     c.cold.late.store(0, std::memory_order_relaxed);
     c.cold.settled_bytes.store(0, std::memory_order_relaxed);
     c.cold.settled_objects.store(0, std::memory_order_relaxed);
@@ -132,7 +163,7 @@ void context_close(context *c) {
                               std::memory_order_relaxed);
     t.settled_objects.fetch_add(record.cold.settled_objects.exchange(0, std::memory_order_relaxed),
                                 std::memory_order_relaxed);
-    c->flags = 0;
+    c->flags.store(0, std::memory_order_relaxed);
     unlink_from(record, t);
     lock_give(c->lock, lock_rank::context);
     count_contexts(t, ~std::uint32_t{0});

@@ -9,7 +9,9 @@
 // Invariants: 1. A context is sealed (every operation takes the slow path) or its hi and lo follow from stock.
 //             2. Whoever unseals is the owner. A drainer seals, and leaves sealed: it is the owner's next operation that
 //                decides how much may be held again.
-//             3. Charged through a context = stock + late + settled bytes; settled + bytes(net) of it are live.
+//             3. Outside the lock, a context that is not counted as holding is sealed, and nothing of its stock is unused,
+//                but for what handlers have freed (region_header::handlers_left).
+//             4. Charged through a context = stock + late + settled bytes; settled + bytes(net) of it are live.
 // Cost: see charge.hpp.
 #pragma once
 
@@ -59,6 +61,18 @@ inline constexpr std::uint32_t context_sealed = 1; // under the lock
 // A drainer has sealed it and no membarrier came since: what its net reads may be old. Under the lock.
 inline constexpr std::uint32_t context_unordered = 2;
 inline constexpr std::uint32_t context_in_use = 4; // registry lock
+// Counted in nr_holding of its tenant and the ancestors.
+inline constexpr std::uint32_t context_holding = 8;
+inline bool has_flag(const context &c, std::uint32_t flag) {
+    return (c.flags.load(std::memory_order_relaxed) & flag) != 0;
+}
+// By who holds the lock: a plain change, no locked instruction.
+inline void set_flag(context &c, std::uint32_t flag) {
+    c.flags.store(c.flags.load(std::memory_order_relaxed) | flag, std::memory_order_relaxed);
+}
+inline void clear_flag(context &c, std::uint32_t flag) {
+    c.flags.store(c.flags.load(std::memory_order_relaxed) & ~flag, std::memory_order_relaxed);
+}
 
 // --- hi and lo ------------------------------------------------------------------------------------------------------
 // Sizes are multiples of 16 and |objects| < 2^31, so 8 bytes on either side of a limit separate what is within from what
@@ -79,6 +93,12 @@ void context_seal(context &c);
 void context_take_over(context &c);
 // Owner: opens hi and lo for up to 2 * batch bytes unused; a batch of 0 leaves it sealed.
 void context_unseal(context &c, std::uint64_t batch);
+// Owner, before it charges ahead or keeps what is unused: how much of `batch` it may. It is counted as holding before it
+// looks whether a drain goes on above it, and a drain says that it does before it looks who is counted, seq_cst both: so
+// the drain visits it, or it holds nothing.
+[[nodiscard]] std::uint64_t context_begin_holding(context &c, tenant &t, std::uint64_t batch);
+// Any holder of the lock, before giving it back: counts c as holding if it does, and only then.
+void context_settle_holding(context &c, tenant &t);
 // Any holder of the lock, sealed and after a membarrier: what is charged and not used.
 [[nodiscard]] std::int64_t context_unused(const context &c);
 // Without the lock: exact when quiet.

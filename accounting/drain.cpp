@@ -16,6 +16,12 @@ namespace allot {
 // addition comes after it loads hi after it, finds the seal, and waits for the lock. A context that was sealed before and
 // has been through its owner's slow path since needs none.
 
+// Who must be locked before a refusal is real. A charge is in flight while some levels have been charged and a higher one
+// may still refuse it: only then can a level look fuller than it is. Where no level above the refusing one has a limit,
+// every charge that has reached it is there to stay, so that only stock is in the way: those who hold some are locked, and
+// nobody else can begin to (context_begin_holding). Where a level above has one, everyone below is locked.
+enum class whom : std::uint32_t { nobody, holders, everyone };
+
 void lock_all_direct() {
     for (lock_line &line : region().direct_locks) lock_take(line.word, lock_rank::direct);
 }
@@ -25,62 +31,103 @@ void unlock_all_direct() {
 
 namespace {
 
-// Calls visit on each context of the subtree, passing over what has none.
+whom must_lock(const tenant &level) {
+    for (const tenant *t = parent_of(level); t != nullptr; t = parent_of(*t))
+        if (t->counter.max.load(std::memory_order_relaxed) < unlimited) return whom::everyone;
+    return whom::holders;
+}
+
+// Calls visit on each context of the subtree, or of those that are counted as holding and of others on the way to them,
+// passing over what has none. Registry lock.
 template<class Visit>
-void for_each_context(const tenant &top, Visit visit) {
+void for_each_context(const tenant &top, whom who, Visit visit) {
+    if (who == whom::nobody) return;
     for (const tenant *t = &top; t != nullptr;) {
-        for (std::uint32_t index = t->first_context; index != 0;) {
+        const auto &count = who == whom::everyone ? t->counter.nr_contexts : t->counter.nr_holding;
+        bool has_any = count.load(std::memory_order_seq_cst) != 0;
+        for (std::uint32_t index = has_any ? t->first_context : 0; index != 0;) {
             context_record &c = record_at<context_record>(index);
             index = c.cold.next;
             visit(c.hot);
         }
-        bool has_any = t->counter.nr_contexts.load(std::memory_order_relaxed) != 0;
         t = has_any ? next_in_subtree(*t, top) : next_outside(*t, top);
     }
 }
 
 enum class order : std::uint32_t { established, unknown };
 
-// Locks and seals; afterwards every owner's operation waits, or its net is visible if the order is established.
-order seal_subtree(const tenant &top, membarrier_mode mode) {
-    bool must_order = false;
-    for_each_context(top, [&](context &c) {
-        lock_take(c.lock, lock_rank::context);
-        if ((c.flags & context_sealed) == 0) {
-            context_seal(c);
-            c.flags |= context_unordered;
-        }
-        must_order |= (c.flags & context_unordered) != 0;
-    });
-    return !must_order || os_membarrier(mode) ? order::established : order::unknown;
-}
+// One subtree whose stocks are taken. From seal() on, every owner's operation waits, or has its net visible once the order
+// is established; the owner of `own` does this, and has locked it already.
+class drained_subtree {
+public:
+    drained_subtree(const tenant &top, whom who, const context *own) : top_(top), who_(who), own_(own) {}
 
-// With an unknown order, contexts whose net may be old keep what they have; their owners give it back themselves.
-void take_unused(const tenant &top, order known) {
-    for_each_context(top, [&](context &c) {
-        if ((c.flags & context_unordered) != 0) {
-            if (known == order::unknown) return;
-            c.flags &= ~context_unordered;
-        }
-        std::int64_t unused = context_unused(c);
-        if (unused <= 0) return;
-        c.stock.store(c.stock.load(std::memory_order_relaxed) - unused, std::memory_order_relaxed);
-        tree_uncharge(*tenant_named_by(c.obj_cgroup), static_cast<std::uint64_t>(unused));
-    });
-}
-
-void unlock_subtree(const tenant &top) {
-    for_each_context(top, [](context &c) { lock_give(c.lock, lock_rank::context); });
-}
-
-// Rare: what signal handlers gave back and could not uncharge.
-void take_all_deferred() {
-    if (region().nr_deferred.exchange(0, std::memory_order_relaxed) == 0) return;
-    for (std::uint32_t index = 1; index < record_count<obj_cgroup>(); ++index) {
-        obj_cgroup &o = record_at<obj_cgroup>(index);
-        // One whose last reference has been put just now, or by a handler that could not free it, too.
-        if (o.tenant.load(std::memory_order_relaxed) != 0) take_deferred(o);
+    order seal(membarrier_mode mode) {
+        bool must_order = false;
+        for_each_context(top_, who_, [&](context &c) {
+            bool is_held = (c.flags.load(std::memory_order_seq_cst) & context_holding) != 0;
+            if (&c == own_ || (who_ == whom::holders && !is_held)) return;
+            lock_take(c.lock, lock_rank::context);
+            // Its owner may have ceased to hold anything meanwhile, and then no count leads to it.
+            if (who_ == whom::holders && !has_flag(c, context_holding)) return lock_give(c.lock, lock_rank::context);
+            if (!has_flag(c, context_sealed)) {
+                context_seal(c);
+                set_flag(c, context_unordered);
+            }
+            must_order |= has_flag(c, context_unordered);
+        });
+        return !must_order || os_membarrier(mode) ? order::established : order::unknown;
     }
+
+    // With an unknown order, contexts whose net may be old keep what they have; their owners give it back themselves.
+    void take_unused(order known) {
+        for_each_locked([&](context &c) {
+            if (has_flag(c, context_unordered)) {
+                if (known == order::unknown) return;
+                clear_flag(c, context_unordered);
+            }
+            std::int64_t unused = context_unused(c);
+            if (unused <= 0) return;
+            c.stock.store(c.stock.load(std::memory_order_relaxed) - unused, std::memory_order_relaxed);
+            tree_uncharge(*tenant_named_by(c.obj_cgroup), static_cast<std::uint64_t>(unused));
+        });
+    }
+
+    // Only now are they not counted any more: until then the counts lead to them.
+    void unlock() {
+        for_each_locked([](context &c) {
+            context_settle_holding(c, *tenant_named_by(c.obj_cgroup));
+            lock_give(c.lock, lock_rank::context);
+        });
+    }
+
+private:
+    // Others may have begun to be counted since, without holding anything.
+    template<class Visit>
+    void for_each_locked(Visit visit) {
+        for_each_context(top_, who_, [&](context &c) {
+            if (&c != own_ && lock_is_mine(c.lock)) visit(c);
+        });
+    }
+
+    const tenant &top_;
+    const whom who_;
+    const context *const own_;
+};
+
+// Rare: what signal handlers gave back and could not uncharge, in handles and in contexts. The drain lock keeps tenants.
+void take_what_handlers_left() {
+    if (region().nr_deferred.exchange(0, std::memory_order_relaxed) != 0)
+        for (std::uint32_t index = 1; index < record_count<obj_cgroup>(); ++index) {
+            obj_cgroup &o = record_at<obj_cgroup>(index);
+            // One whose last reference has been put just now, or by a handler that could not free it, too.
+            if (o.tenant.load(std::memory_order_relaxed) != 0) take_deferred(o);
+        }
+    if (region().handlers_left.load(std::memory_order_relaxed) == 0) [[likely]]
+        return;
+    region().handlers_left.store(0, std::memory_order_relaxed);
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    drain_subtree_of(root_tenant());
 }
 
 const tenant *common_ancestor(const tenant *a, const tenant *b) {
@@ -156,23 +203,73 @@ tenant *charge_beyond(const refused_charge &charge, tenant &asked, const tenant 
     return level;
 }
 
+// What a drain holds beside the drain lock and contexts, until its end: the registry lock, and direct locks of tenants.
+class drain_locks {
+public:
+    drain_locks() = default;
+    ~drain_locks() {
+        for (std::uint32_t stripe = 0; stripe < nr_direct_locks; ++stripe)
+            if ((direct_ >> stripe & 1) != 0) lock_give(region().direct_locks[stripe].word, lock_rank::direct);
+        if (has_registry_) lock_give(region().registry_lock.word, lock_rank::registry);
+    }
+    drain_locks(const drain_locks &) = delete;
+    drain_locks &operator=(const drain_locks &) = delete;
+
+    void lock_registry() {
+        if (!has_registry_) lock_take(region().registry_lock.word, lock_rank::registry);
+        has_registry_ = true;
+    }
+    // Those of the subtree that are not locked yet. With the registry lock, and no context's.
+    void lock_direct(const tenant &top) {
+        constexpr std::uint32_t all = (std::uint32_t{1} << nr_direct_locks) - 1;
+        std::uint32_t needed = 0;
+        for (const tenant *t = &top; t != nullptr && needed != all; t = next_in_subtree(*t, top))
+            needed |= std::uint32_t{1} << t->index % nr_direct_locks;
+        for (std::uint32_t stripe = 0; stripe < nr_direct_locks; ++stripe)
+            if (((needed & ~direct_) >> stripe & 1) != 0)
+                lock_take(region().direct_locks[stripe].word, lock_rank::direct);
+        direct_ |= needed;
+    }
+
+private:
+    bool has_registry_ = false;
+    std::uint32_t direct_ = 0; // a bit a stripe
+};
+
 // Seals, takes and tries over one subtree. nullptr: charged; else the level that has no room.
-tenant *drain_subtree(const tenant &top, const refused_charge &charge, tenant &asked) {
-    order known = seal_subtree(top, os_membarrier_mode());
+tenant *drain_subtree(const tenant &top, whom who, const refused_charge &charge, tenant &asked) {
+    if (charge.ctx != nullptr) lock_take(charge.ctx->lock, lock_rank::context);
+    drained_subtree below(top, who, charge.ctx);
+    order known = below.seal(os_membarrier_mode());
     if (known == order::unknown) {
         count_anomaly(); // membarrier has been forbidden since the start: from now on, no stocks
         os_set_membarrier_mode(membarrier_mode::unavailable);
     }
-    take_unused(top, known);
+    below.take_unused(known);
     tenant *level = charge_exactly(charge, asked, charge_limit::max);
     if (level == nullptr) charge_fitted(asked);
-    if (level != nullptr && level->counter.depth >= top.counter.depth) level = charge_beyond(charge, asked, top, level);
+    if (level != nullptr && level->counter.depth >= top.counter.depth)
+        level = charge_beyond(charge, asked, top, level);
     if (level != nullptr && level->counter.depth >= top.counter.depth) {
         if (charge.ctx != nullptr && charge.d != 0) context_take_back(*charge.ctx, charge.d, asked);
         leave_refusal(*charge.left, charge.obj_cgroup, level->counter.depth, refusal_kind::limit, charge.bytes);
     }
-    unlock_subtree(top);
+    below.unlock();
+    if (charge.ctx != nullptr) {
+        context_settle_holding(*charge.ctx, asked);
+        lock_give(charge.ctx->lock, lock_rank::context);
+    }
     return level;
+}
+
+// The same with the locks that it needs: where nobody below holds anything, neither the registry's nor a direct one.
+tenant *drain_level(const tenant &top, const refused_charge &charge, tenant &asked, drain_locks &locks) {
+    whom who = must_lock(top);
+    region().draining.store(top.index, std::memory_order_seq_cst);
+    if (who == whom::holders && top.counter.nr_holding.load(std::memory_order_seq_cst) == 0) who = whom::nobody;
+    if (who != whom::nobody) locks.lock_registry();
+    if (who == whom::everyone) locks.lock_direct(top);
+    return drain_subtree(top, who, charge, asked);
 }
 
 } // namespace
@@ -182,25 +279,24 @@ bool drain_and_charge(const refused_charge &charge) {
     tenant &asked = *tenant_named_by(charge.obj_cgroup);
     tenant *level = retry(charge, asked);
     if (level == nullptr) return true;
-    // No context is opened or closed from here on, and no bytes are charged directly.
-    lock_scope registry(region().registry_lock.word, lock_rank::registry);
-    lock_all_direct();
-    take_all_deferred();
+    take_what_handlers_left();
     count_event(*level, allot_event_max);
     // A level above may refuse when the first has been drained: then its subtree, which contains the first's.
+    drain_locks locks;
     const tenant *top = nullptr;
     while (level != nullptr && (top == nullptr || level->counter.depth < top->counter.depth)) {
         top = level;
-        level = drain_subtree(*top, charge, asked);
+        level = drain_level(*top, charge, asked, locks);
     }
-    unlock_all_direct();
+    region().draining.store(0, std::memory_order_relaxed);
     return level == nullptr;
 }
 
 void drain_subtree_of(const tenant &top) {
-    order known = seal_subtree(top, os_membarrier_mode());
-    take_unused(top, known);
-    unlock_subtree(top);
+    drained_subtree below(top, whom::everyone, nullptr);
+    order known = below.seal(os_membarrier_mode());
+    below.take_unused(known);
+    below.unlock();
 }
 
 void membarrier_forbid() {
@@ -211,9 +307,10 @@ void membarrier_forbid() {
     // First: who takes a context's lock after us is given no batch, so it stays sealed.
     membarrier_mode before = os_membarrier_mode();
     os_set_membarrier_mode(membarrier_mode::unavailable);
-    order known = seal_subtree(root_tenant(), before);
-    take_unused(root_tenant(), known);
-    unlock_subtree(root_tenant());
+    drained_subtree everything(root_tenant(), whom::everyone, nullptr);
+    order known = everything.seal(before);
+    everything.take_unused(known);
+    everything.unlock();
 }
 
 } // namespace allot

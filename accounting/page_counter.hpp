@@ -38,6 +38,9 @@ struct page_counter {
     // Contexts of this level and below: among how many what is left must be shared. Written under the registry lock;
     // relaxed: a hint.
     std::atomic<std::uint32_t> nr_contexts;
+    // Those of them that hold stock, or may: where it is 0, a drain finds nothing. Written under the contexts' locks, when
+    // one begins or ceases to hold; read by drains. seq_cst: see context_begin_holding.
+    std::atomic<std::uint32_t> nr_holding;
     std::uint32_t parent; // tenant index, 0 at the root; written when the tenant is created
     std::uint32_t depth;  // 0 at the root
 

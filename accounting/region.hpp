@@ -76,6 +76,12 @@ struct region_header {
     // Bytes that signal handlers gave back while they could not wait for a lock; see uncharge_bytes. relaxed: a hint
     // that some handle has a deferred sum.
     std::atomic<std::uint32_t> nr_deferred;
+    // Signal handlers freed amid slow paths: contexts that are said to hold nothing may hold something. relaxed: a handler
+    // that is not finished is no free yet.
+    std::atomic<std::uint32_t> handlers_left;
+    // Index of the tenant below which a drain goes on, 0: none. Written by who holds the drain lock; read by who is about
+    // to hold stock. seq_cst: see context_begin_holding.
+    alignas(cache_line_bytes) std::atomic<std::uint32_t> draining;
 
     // Tenants by the hash of parent and name; heads of chains through tenant::hash_next. Under the registry lock.
     alignas(cache_line_bytes) std::uint32_t name_buckets[nr_name_buckets];

@@ -170,6 +170,12 @@ bool create_root() {
     return handle != 0;
 }
 
+bool is_at_or_below(const tenant &t, const tenant &top) {
+    const tenant *at = &t;
+    while (at->counter.depth > top.counter.depth) at = parent_of(*at);
+    return at == &top;
+}
+
 tenant *next_outside(const tenant &t, const tenant &top) {
     const tenant *at = &t;
     while (at != &top) {

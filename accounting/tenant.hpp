@@ -106,6 +106,8 @@ struct tenant_or_error {
 void link_to_parent(tenant &t, tenant &parent); // into its list of children and under its name
 void free_tenant(tenant &t); // one that has neither children, nor contexts, nor other handles than its own
 
+[[nodiscard]] bool is_at_or_below(const tenant &t, const tenant &top);
+
 // Pre-order over the subtree of `top`: nullptr after the last.
 tenant *next_in_subtree(const tenant &t, const tenant &top);
 tenant *next_outside(const tenant &t, const tenant &top); // as if t had no children

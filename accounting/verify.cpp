@@ -77,11 +77,13 @@ void check_context(const context &c, differences &found) {
     std::int64_t unused = context_unused(c);
     net_word net = c.net.load(std::memory_order_relaxed);
     net_word hi = c.hi.load(std::memory_order_relaxed);
-    bool is_sealed = (c.flags & context_sealed) != 0;
+    bool is_sealed = has_flag(c, context_sealed);
     found.expect(c, unused >= 0, "more lives than is charged.");
     found.expect(c, c.lock.load(std::memory_order_relaxed) == 0, "its lock is held.");
     found.expect(c, is_sealed == (c.lo.load(std::memory_order_relaxed) == sealed_lo), "lo is not what its seal says.");
     found.expect(c, !is_sealed || hi < sealed_hi + (net_word{1} << 32), "hi is open although it is sealed.");
+    bool holds = !is_sealed || (unused > 0 && region().handlers_left.load(std::memory_order_relaxed) == 0);
+    found.expect(c, !holds || has_flag(c, context_holding), "it holds stock and is not counted.");
     std::int64_t stock = c.stock.load(std::memory_order_relaxed);
     found.expect(c, is_sealed || hi == hi_of(stock, cold_of(c).epoch), "hi does not follow from stock.");
     found.expect(c, is_sealed || (net > hi) == (net_bytes(net) > stock), "hi lets more pass than is charged.");
@@ -89,12 +91,12 @@ void check_context(const context &c, differences &found) {
 
 // Slab bytes of one tenant by its own books, and what it has charged in all, without its descendants.
 struct own_sums {
-    std::int64_t slab, objects, charged;
+    std::int64_t slab, objects, charged, holding;
 };
 
 own_sums sum_own(const tenant &t, differences &found) {
     own_sums sums{t.settled_bytes.load(std::memory_order_relaxed), t.settled_objects.load(std::memory_order_relaxed),
-                  0};
+                  0, 0};
     std::int64_t unused = 0;
     for (context_record *c = record_of<context_record>(t.first_context); c != nullptr;
          c = record_of<context_record>(c->cold.next)) {
@@ -103,6 +105,7 @@ own_sums sum_own(const tenant &t, differences &found) {
         sums.slab += c->cold.settled_bytes.load(std::memory_order_relaxed) + net_bytes(net);
         sums.objects += c->cold.settled_objects.load(std::memory_order_relaxed) + net_objects(net);
         unused += context_unused(c->hot);
+        sums.holding += has_flag(c->hot, context_holding);
     }
     sums.charged =
         sums.slab + unused + t.large.load(std::memory_order_relaxed) + t.external.load(std::memory_order_relaxed);
@@ -173,11 +176,15 @@ verify_result verify() {
             found.expect(*t, "slab", own.slab, live.bytes);
             found.expect(*t, "objects", own.objects, live.objects);
         }
-        for (tenant *at = t; at != nullptr; at = parent_of(*at)) charged[at->index].bytes += own.charged;
+        for (tenant *at = t; at != nullptr; at = parent_of(*at)) {
+            charged[at->index].bytes += own.charged;
+            charged[at->index].objects += own.holding;
+        }
     }
     for (tenant *t = &root_tenant(); t != nullptr; t = next_in_subtree(*t, root_tenant())) {
         found.expect(*t, "usage", t->counter.word.load(std::memory_order_relaxed) >> usage_shift,
                      charged[t->index].bytes);
+        found.expect(*t, "nr_holding", t->counter.nr_holding.load(std::memory_order_relaxed), charged[t->index].objects);
         check_protection(*t, found);
     }
     if (of_handles[0].bytes != 0) found.expect(root_tenant(), "what unknown owners hold", of_handles[0].bytes, 0);
