@@ -3,6 +3,7 @@
 
 #include "accounting/context_table.hpp"
 
+
 #include "accounting/obj_cgroup.hpp"
 #include "tests/support/verified.hpp"
 
@@ -103,4 +104,29 @@ BOOST_FIXTURE_TEST_CASE(under_a_lock_no_context_is_opened_closed_or_parked, veri
     BOOST_TEST(verify().differences == 0u);
     uncharge(c, 4096);
     context_close(c);
+}
+
+// Without it, what begins to hold while a drain goes on would be stock that the drain does not know of. The test plays the
+// drain, since the moment is too short to be met by chance.
+BOOST_FIXTURE_TEST_CASE(below_a_tenant_that_is_being_drained_nobody_begins_to_hold_stock, verified) {
+    allot_tenant *drained = make("/case/drained");
+    context *below = context_open(obj_cgroup_of(make("/case/drained/a")));
+    context *beside = context_open(obj_cgroup_of(make("/case/b")));
+    region().draining.store(tenant_from(drained)->index);
+    BOOST_TEST(charge(below, 16)); // exactly that
+    BOOST_TEST(charge(beside, 16));
+    region().draining.store(0);
+    BOOST_TEST(below->stock.load() == 0);
+    BOOST_TEST(has_flag(*below, context_sealed));
+    BOOST_TEST(!has_flag(*below, context_holding));
+    BOOST_TEST(has_flag(*beside, context_holding));
+    BOOST_TEST(tenant_from(drained)->counter.nr_holding.load() == 0u);
+    BOOST_TEST(tenant_from(top)->counter.nr_holding.load() == 1u);
+    BOOST_TEST(charge(below, 16));
+    BOOST_TEST(has_flag(*below, context_holding));
+    for (context *c : {below, below, beside}) uncharge(c, 16);
+    context_park(below);
+    context_close(beside);
+    BOOST_TEST(tenant_from(top)->counter.nr_holding.load() == 0u);
+    context_close(below);
 }

@@ -4,10 +4,12 @@
 #include "accounting/drain.hpp"
 
 #include "accounting/base/os.hpp"
+#include "accounting/charge.hpp"
 #include "accounting/context_table.hpp"
 #include "tests/support/crowd.hpp"
 
 #include <atomic>
+#include <deque>
 #include <thread>
 
 using namespace allot;
@@ -177,3 +179,105 @@ BOOST_FIXTURE_TEST_CASE(without_the_barrier_a_drain_takes_what_lives, verified) 
     BOOST_TEST(violations_under_forced_drains(top, std::chrono::seconds(60)) > 0u);
 }
 #endif
+
+namespace {
+
+// A thread that charges and uncharges the same again and again, counting refusals, until it is told to end.
+struct repeating {
+    std::atomic<bool> &done;
+    std::uint64_t refusals = 0, charges = 0;
+    std::thread thread;
+
+    repeating(std::atomic<bool> &until, allot_tenant *t, std::int64_t bytes)
+        : done(until), thread([this, t, bytes] {
+              context *c = context_open(obj_cgroup_of(t));
+              while (!done) {
+                  // As the paths of the allocator, but unsettled: nothing is written of a refusal.
+                  bool fits = context_charge(*c, net_of(bytes, 1)) || context_charge_slow(c, net_of(bytes, 1));
+                  if (fits) uncharge(c, bytes);
+                  ++(fits ? charges : refusals);
+              }
+              context_close(c);
+          }) {}
+    repeating(const repeating &) = delete;
+    repeating &operator=(const repeating &) = delete;
+};
+
+} // namespace
+
+// All of them together fit, so nobody is ever refused. One that begins to hold stock while a drain goes on, which does not
+// know of it, would take what the drain's charge needs. Small ones are many, so that some wake up amid a drain.
+BOOST_FIXTURE_TEST_CASE(who_begins_to_hold_stock_amid_a_drain_gets_none, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "1M") == 0);
+    std::atomic<bool> done{false};
+    {
+        repeating large(done, make("/case/a"), mib - 128);
+        std::deque<repeating> small;
+        for (int i = 0; i < 8; ++i) small.emplace_back(done, make(("/case/" + std::to_string(i)).c_str()), 16);
+        std::this_thread::sleep_for(crowd_time(1500));
+        done = true;
+        large.thread.join();
+        for (repeating &r : small) {
+            r.thread.join();
+            BOOST_TEST(r.refusals == 0u);
+        }
+        BOOST_TEST(large.refusals == 0u);
+        BOOST_TEST(large.charges > 0u);
+    }
+}
+
+// What never fits at the upper level has been charged to the lower one before that is known: for a moment that looks full.
+// It is done here as a slow path does it, under the context's lock, and nothing else, so that the moment is most of the
+// time; the levels in between make it longer.
+BOOST_FIXTURE_TEST_CASE(a_charge_that_a_higher_level_will_refuse_is_no_reason_to_refuse_another, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "1M") == 0);
+    std::string path = "/case";
+    for (int depth = 0; depth < 26; ++depth) path += "/between";
+    allot_tenant *lower = make(path.c_str(), "1200K");
+    allot_tenant *b = make((path + "/b").c_str());
+    std::atomic<bool> done{false};
+    std::thread never([&] {
+        context *c = context_open(obj_cgroup_of(b));
+        while (!done) {
+            lock_scope own(c->lock, lock_rank::context);
+            if (tree_try_charge(*tenant_from(b), 1100 * kib) == nullptr) std::abort();
+        }
+        context_close(c);
+    });
+    {
+        repeating fits(done, make((path + "/a").c_str()), 512 * kib);
+        std::this_thread::sleep_for(crowd_time(1500));
+        done = true;
+        fits.thread.join();
+        never.join();
+        BOOST_TEST(fits.refusals == 0u);
+        BOOST_TEST(fits.charges > 0u);
+    }
+    BOOST_TEST(keyed(lower, "memory.events.local", "oom") == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_refusal_where_nobody_holds_stock_seals_and_counts_nobody, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "64K") == 0);
+    allot_tenant *a = make("/case/a");
+    context *c = context_open(obj_cgroup_of(a));
+    context *neighbour = context_open(obj_cgroup_of(make("/neighbour")));
+    BOOST_TEST_REQUIRE(charge(neighbour, 16));
+    BOOST_TEST_REQUIRE(charge(c, 64 * kib));
+    BOOST_TEST(!charge(c, 16)); // takes what there is, which is nothing
+    const page_counter &counter = tenant_from(a)->counter;
+    BOOST_TEST(counter.nr_holding.load() == 0u);
+    net_word hi = neighbour->hi.load();
+    for (int i = 0; i < 1000; ++i) BOOST_TEST_REQUIRE(!charge(c, 16));
+    BOOST_TEST(counter.nr_holding.load() == 0u);
+    BOOST_TEST(neighbour->hi.load() == hi); // nobody has looked at it
+    BOOST_TEST(keyed(top, "memory.events.local", "oom") == 1001u);
+    uncharge(c, 64 * kib);
+    BOOST_TEST_REQUIRE(charge(c, 16)); // and a batch ahead
+    BOOST_TEST(counter.nr_holding.load() == 1u);
+    BOOST_TEST(tenant_from(top)->counter.nr_holding.load() == 1u);
+    uncharge(c, 16);
+    uncharge(neighbour, 16);
+    context_close(c);
+    context_close(neighbour);
+    destroy_below("/neighbour");
+}
