@@ -5,7 +5,12 @@
 
 #include "tests/support/verified.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <thread>
+#include <vector>
 
 using namespace allot;
 
@@ -123,4 +128,41 @@ BOOST_FIXTURE_TEST_CASE(what_threads_hold_ahead_does_not_hide_that_high_is_passe
     uncharge(c, 40960);
     uncharge(c, 16);
     context_close(c);
+}
+
+// Lowered below what is used, a limit refuses until usage fits: from then on usage does not grow beyond what it was, or the
+// limit, whichever thread was amid a charge when it was written.
+BOOST_FIXTURE_TEST_CASE(after_a_limit_was_lowered_usage_never_grows_beyond_it, verified) {
+    std::atomic<bool> done{false};
+    std::vector<std::thread> chargers;
+    allot_tenant *a = make("/case/a");
+    for (int i = 0; i < 3; ++i)
+        chargers.emplace_back([&, i] {
+            context *c = context_open(obj_cgroup_of(i == 0 ? top : a));
+            std::vector<std::int64_t> live;
+            for (unsigned n = 1; !done; ++n) {
+                std::int64_t size = 16 * (1 + n % 1000);
+                if (n % 3 != 0 && charge(c, size)) live.push_back(size);
+                if (live.size() > 300 || (n % 3 == 0 && !live.empty())) uncharge(c, live.back()), live.pop_back();
+            }
+            for (std::int64_t size : live) uncharge(c, size);
+            context_close(c);
+        });
+    const page_counter &counter = tenant_from(top)->counter;
+    std::uint64_t too_much = 0;
+    for (int round = 0; round < 60; ++round) {
+        BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "8M") == 0);
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        std::uint64_t limit = std::uint64_t{256} << 10 << round % 4;
+        BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", std::to_string(limit).c_str()) == 0);
+        std::uint64_t bound = std::max(usage(counter), limit);
+        for (int look = 0; look < 2000; ++look) {
+            std::uint64_t now = usage(counter);
+            too_much += now > bound;
+            bound = std::max(std::min(bound, now), limit);
+        }
+    }
+    done = true;
+    for (std::thread &t : chargers) t.join();
+    BOOST_TEST(too_much == 0u);
 }
