@@ -248,8 +248,7 @@ tenant *drain_subtree(const tenant &top, whom who, const refused_charge &charge,
     below.take_unused(known);
     tenant *level = charge_exactly(charge, asked, charge_limit::max);
     if (level == nullptr) charge_fitted(asked);
-    if (level != nullptr && level->counter.depth >= top.counter.depth)
-        level = charge_beyond(charge, asked, top, level);
+    if (level != nullptr && level->counter.depth >= top.counter.depth) level = charge_beyond(charge, asked, top, level);
     if (level != nullptr && level->counter.depth >= top.counter.depth) {
         if (charge.ctx != nullptr && charge.d != 0) context_take_back(*charge.ctx, charge.d, asked);
         leave_refusal(*charge.left, charge.obj_cgroup, level->counter.depth, refusal_kind::limit, charge.bytes);

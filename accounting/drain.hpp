@@ -3,16 +3,19 @@
 // It exists because stocks make charges cheap and refusals false: bytes that an idle, sleeping or stopped thread holds
 // must not be the reason why another one's malloc fails. Its owner need not run for its stock to be taken.
 //
-//   1. seal the contexts of the subtree: their owners' next operation takes the slow path and waits for the lock
+//   1. seal the contexts of the subtree that hold stock: their owners' next operation takes the slow path and waits for the
+//      lock; those that hold none are kept from beginning to (context_begin_holding)
 //   2. one membarrier: what an owner did before it saw the seal is visible, what it does later sees the seal
 //   3. uncharge what each holds beyond its net
-//   4. try the refused charge, with all locks still held: no charge and no roll-back is in flight, so a refusal is real
+//   4. try the refused charge, with their locks still held; where a level above has a limit, with everyone's, since a charge
+//      that it will refuse may be in flight
 //   5. unlock; contexts stay sealed until their owner's next operation decides anew how much to hold
 //
 // Threads: any that holds no lock; one drain at a time.
 // Owner: nobody.
 // Invariants: a charge is refused only if it does not fit with every stock of the refusing level's subtree empty.
-// Cost: a lock and three loads a context, and one membarrier unless all were sealed already.
+// Cost: two locks where nobody holds stock and no level above has a limit; else a lock and three loads a context that is
+//   visited, and one membarrier unless all of them were sealed already.
 #pragma once
 
 #include "accounting/context.hpp"

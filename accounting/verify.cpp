@@ -95,8 +95,8 @@ struct own_sums {
 };
 
 own_sums sum_own(const tenant &t, differences &found) {
-    own_sums sums{t.settled_bytes.load(std::memory_order_relaxed), t.settled_objects.load(std::memory_order_relaxed),
-                  0, 0};
+    own_sums sums{t.settled_bytes.load(std::memory_order_relaxed), t.settled_objects.load(std::memory_order_relaxed), 0,
+                  0};
     std::int64_t unused = 0;
     for (context_record *c = record_of<context_record>(t.first_context); c != nullptr;
          c = record_of<context_record>(c->cold.next)) {
@@ -184,7 +184,8 @@ verify_result verify() {
     for (tenant *t = &root_tenant(); t != nullptr; t = next_in_subtree(*t, root_tenant())) {
         found.expect(*t, "usage", t->counter.word.load(std::memory_order_relaxed) >> usage_shift,
                      charged[t->index].bytes);
-        found.expect(*t, "nr_holding", t->counter.nr_holding.load(std::memory_order_relaxed), charged[t->index].objects);
+        found.expect(*t, "nr_holding", t->counter.nr_holding.load(std::memory_order_relaxed),
+                     charged[t->index].objects);
         check_protection(*t, found);
     }
     if (of_handles[0].bytes != 0) found.expect(root_tenant(), "what unknown owners hold", of_handles[0].bytes, 0);

@@ -3,7 +3,6 @@
 
 #include "accounting/context_table.hpp"
 
-
 #include "accounting/obj_cgroup.hpp"
 #include "tests/support/verified.hpp"
 

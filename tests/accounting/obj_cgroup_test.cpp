@@ -164,7 +164,8 @@ BOOST_FIXTURE_TEST_CASE(under_a_lock_a_stale_tenant_stands_for_the_root, verifie
 
 // What is freed late is freed under whichever tenant it belongs to by then. The tables must not grow with the dead but by
 // the handles that are still named: 32 bytes each.
-BOOST_FIXTURE_TEST_CASE(a_hundred_thousand_tenants_that_leave_an_object_each_leave_a_handle_each_and_no_more, verified) {
+BOOST_FIXTURE_TEST_CASE(a_hundred_thousand_tenants_that_leave_an_object_each_leave_a_handle_each_and_no_more,
+                        verified) {
     constexpr std::uint32_t count = 100000;
     const std::uint32_t tenants = record_count<tenant>(), handles = record_count<obj_cgroup>(),
                         contexts = record_count<context_record>();
