@@ -38,7 +38,7 @@ namespace allot {
     if (may_be_marked_free(p, s)) [[unlikely]] // freed already
         return free_slow(p);
     slab_push(s, p);
-    if (--s->countdown == 0) [[unlikely]]
+    if (add_shared(s->countdown, minus_one_slot) == 0) [[unlikely]]
         return free_place_slow(s);
     if (!hooks::uncharge(s->account)) [[unlikely]]
         return free_uncharge_slow(s);

@@ -65,8 +65,8 @@ slab *new_slab(home *h, unsigned size_class, heap *a, std::uint32_t *owners) {
     s->key_here = s->remote_key = s->key ^ address_of(s);
     // From now on written by compare-and-swap (adopt.cpp) or to `nobody` (transfer.cpp), until the unit is free again.
     write_shared(s->owner, a != nullptr ? a->tag : nobody);
-    s->countdown = 0;
-    s->balance = 0;
+    write_shared(s->countdown, std::uint32_t{0});
+    write_shared(s->balance, std::int32_t{0});
     s->inverse = static_cast<std::uint32_t>(inverse);
     s->inverse_limit = static_cast<std::uint32_t>(inverse - 1);
     s->of_heap = a;
@@ -110,10 +110,11 @@ void set_bins(heap *a, unsigned size_class, bin_word word) {
 void set_place(slab *s, slab_place place) {
     std::uint32_t live = live_slots(s);
     s->place = place;
-    s->countdown = place == slab_place::in_bin   ? live + 1
-                   : place == slab_place::listed ? live
-                                                 : frees_before_listing(s->capacity);
-    s->balance = static_cast<std::int32_t>(live - s->countdown);
+    std::uint32_t countdown = place == slab_place::in_bin   ? live + 1
+                              : place == slab_place::listed ? live
+                                                            : frees_before_listing(s->capacity);
+    write_shared(s->countdown, countdown);
+    write_shared(s->balance, static_cast<std::int32_t>(live - countdown));
 }
 
 void take_out_of_bin(home *h, slab *s) {
@@ -321,7 +322,7 @@ void credit(home *h, std::uint32_t owner, std::size_t bytes) {
 void slot_return(home *h, slab *s, void *slot) {
     write_shared(first_word(slot), s->list ^ s->key); // as slab_push; who resets a tenant may look at the word
     s->list = reinterpret_cast<std::uintptr_t>(slot);
-    if (--s->countdown == 0) change_place(h, s);
+    if (add_shared(s->countdown, minus_one_slot) == 0) change_place(h, s);
 }
 
 void *alloc_class_slow(home *h, heap *a, unsigned size_class) {
@@ -331,7 +332,7 @@ void *alloc_class_slow(home *h, heap *a, unsigned size_class) {
     void *slot = slab_pop(s);
     if (!hooks::charge(s->account) && !hooks::charge_slow(s->account)) {
         slab_push(s, slot);
-        s->countdown--;
+        add_shared(s->countdown, minus_one_slot);
         return refused();
     }
     return slot;
@@ -378,7 +379,7 @@ void *malloc_charge_slow(void *slot, slab *s) {
     if (h->busy) { // in a signal handler that interrupted a slow path: the context's lock may be this thread's own
         (void)hooks::uncharge(s->account);
         slab_push(s, slot);
-        s->countdown--;
+        add_shared(s->countdown, minus_one_slot);
         return emergency_alloc(s->slot_bytes, granule_bytes);
     }
     unsigned size_class = s->size_class;
@@ -386,7 +387,7 @@ void *malloc_charge_slow(void *slot, slab *s) {
         if (slot == nullptr) return alloc_class_slow(in, in->current, size_class);
         if (hooks::charge_slow(s->account)) return slot;
         slab_push(s, slot); // the slab sits in a bin, so it does not become empty
-        s->countdown--;
+        add_shared(s->countdown, minus_one_slot);
         return slot = refused();
     });
 }
@@ -415,7 +416,7 @@ void free_place_slow(slab *s) {
     if (h->busy) { // in a signal handler: the push is undone, and the slot freed when the visit ends
         void *slot = reinterpret_cast<void *>(s->list);
         s->list = first_word(slot) ^ s->key;
-        s->countdown++;
+        add_shared(s->countdown, one_slot);
         mark_free(slot, s);
         return postpone_free(h, slot);
     }

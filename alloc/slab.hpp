@@ -39,10 +39,20 @@ template<typename T>
 T read_shared(const T &word) {
     return __atomic_load_n(&word, __ATOMIC_RELAXED);
 }
+template<typename T>
+T add_shared(T &word, T d) {
+    T now = word + d;
+    __atomic_store_n(&word, now, __ATOMIC_RELAXED);
+    return now;
+}
 #else
 template<typename T>
 [[gnu::always_inline]] inline T read_shared(const T &word) {
     return word;
+}
+template<typename T>
+[[gnu::always_inline]] inline T add_shared(T &word, T d) { // by the thread that writes it
+    return word += d;
 }
 #endif
 template<typename T>
@@ -127,7 +137,9 @@ inline bool is_cut(const slab *s) {
     unit_kind kind = kind_of(s);
     return kind == unit_kind::private_slab || kind == unit_kind::shared_slab;
 }
-inline std::uint32_t live_slots(const slab *s) { return s->countdown + static_cast<std::uint32_t>(s->balance); }
+inline std::uint32_t live_slots(const slab *s) {
+    return read_shared(s->countdown) + static_cast<std::uint32_t>(read_shared(s->balance));
+}
 inline bool has_room(const slab *s) {
     return (s->list & 1) == 0 || s->carved < s->capacity;
 } // a slot listed or to carve
@@ -155,13 +167,15 @@ inline bool marked_free(std::uint64_t word, std::uint64_t key_here) { return (wo
 // Marks a slot that is free and in no list: on its way home, or to be freed when a visit ends.
 inline void mark_free(void *slot, const slab *s) { first_word(slot) = s->remote_key ^ (unit_bytes - 1); }
 
+inline constexpr std::uint32_t one_slot = 1, minus_one_slot = ~std::uint32_t{0};
+
 inline std::uintptr_t end_of_list(std::uintptr_t unit_address) { return unit_address | 1; }
 
 // The slab must have a free slot listed: (s->list & 1) == 0.
 [[gnu::always_inline]] inline void *slab_pop(slab *s) {
     void *slot = reinterpret_cast<void *>(s->list);
     s->list = first_word(slot) ^ s->key;
-    s->countdown++;
+    add_shared(s->countdown, one_slot);
     first_word(slot) = 0;
     return slot;
 }
