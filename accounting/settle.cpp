@@ -40,7 +40,7 @@ allot_tenant *handle_of_level(const refusal &r) {
 }
 
 bool reclaim_helps(refusal &r) {
-    if (r.tries == shrinker_tries_max) return false;
+    if (r.tries == shrinker_tries_max || !any_registered(registration_list::shrinkers)) return false;
     ++r.tries;
     allot_tenant *level = handle_of_level(r);
     return level != nullptr && reclaim_for_refusal(r.asked, level, r.bytes) != 0;

@@ -15,7 +15,7 @@
 // Invariants: 1. Shrinkers are asked at most 16 times for one refusal, and each time must have freed something.
 //             2. A final refusal is counted once, as `oom`, at the level that had no room.
 //             3. An injected failure is final at once, and nothing but `injected` is counted for it.
-// Cost: a refusal: four system calls (signals) and a lock; nothing where nothing is due.
+// Cost: a final refusal: two system calls (signals) and a lock; nothing where nothing is due.
 #pragma once
 
 #include "accounting/context.hpp"

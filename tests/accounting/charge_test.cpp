@@ -325,3 +325,21 @@ BOOST_FIXTURE_TEST_CASE(a_signal_handler_may_charge_the_context_it_interrupts, v
     BOOST_TEST(number(top, "memory.current") == 0u);
     context_close(of_the_handler);
 }
+
+// What is charged ahead must not be what goes over `high`: a program would be asked to shrink for what nobody uses.
+BOOST_FIXTURE_TEST_CASE(high_is_crossed_by_what_is_used_and_not_by_what_is_charged_ahead, verified) {
+    constexpr std::uint64_t high = 1000 * 1000;
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.high", "1000000") == 0);
+    context *c = context_open(obj_cgroup_of(make("/case/a")));
+    std::uint64_t charged = 0;
+    while (keyed(top, "memory.events", "high") == 0) {
+        BOOST_TEST_REQUIRE(charged <= high);
+        BOOST_TEST_REQUIRE(charge(c, 4096));
+        charged += 4096;
+    }
+    BOOST_TEST(charged > high);
+    BOOST_TEST(charge(c, 4096)); // above it there is nothing to keep free, and batches are whole again
+    BOOST_TEST(keyed(top, "memory.stat", "stock") > 0u);
+    for (charged += 4096; charged > 0; charged -= 4096) uncharge(c, 4096);
+    context_close(c);
+}
