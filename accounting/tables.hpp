@@ -30,13 +30,11 @@ struct stat_descriptor {
     stat_kind kind;
     stat_unit unit;
     std::uint32_t since; // minor version of 0.x
-    const char *help;
 };
 
 struct event_descriptor {
     const char *name;
     std::uint32_t since;
-    const char *help;
 };
 
 struct option_descriptor {
@@ -49,7 +47,6 @@ struct option_descriptor {
     const char *form; // what a value looks like; of a choice, its words with | between
     option_when when;
     std::uint32_t since;
-    const char *help;
 };
 
 namespace detail {
@@ -69,20 +66,37 @@ constexpr option_descriptor with_variable(option_descriptor d) {
 } // namespace detail
 
 inline constexpr stat_descriptor stat_table[] = {
-#define ALLOT_STAT(id, kind, unit, since, help) {#id, stat_kind::kind, stat_unit::unit, since, help},
+#define ALLOT_STAT(id, kind, unit, since, help) {#id, stat_kind::kind, stat_unit::unit, since},
 #include <allot/stats.def>
 #undef ALLOT_STAT
 };
 
 inline constexpr event_descriptor event_table[] = {
-#define ALLOT_EVENT(id, since, help) {#id, since, help},
+#define ALLOT_EVENT(id, since, help) {#id, since},
 #include <allot/events.def>
 #undef ALLOT_EVENT
 };
 
 inline constexpr option_descriptor option_table[] = {
 #define ALLOT_OPTION(id, name, type, default_text, min, max, form, when, since, help)                                  \
-    detail::with_variable({name, {}, option_type::type, default_text, min, max, form, option_when::when, since, help}),
+    detail::with_variable({name, {}, option_type::type, default_text, min, max, form, option_when::when, since}),
+#include <allot/options.def>
+#undef ALLOT_OPTION
+};
+
+// What each is for, by the same index. Beside the descriptors, so that a library, which prints none of it, does not carry it.
+inline constexpr const char *stat_help[] = {
+#define ALLOT_STAT(id, kind, unit, since, help) help,
+#include <allot/stats.def>
+#undef ALLOT_STAT
+};
+inline constexpr const char *event_help[] = {
+#define ALLOT_EVENT(id, since, help) help,
+#include <allot/events.def>
+#undef ALLOT_EVENT
+};
+inline constexpr const char *option_help[] = {
+#define ALLOT_OPTION(id, name, type, default_text, min, max, form, when, since, help) help,
 #include <allot/options.def>
 #undef ALLOT_OPTION
 };
@@ -115,10 +129,10 @@ constexpr bool is_sorted_by_since(const Descriptor (&table)[N]) {
     return true;
 }
 
-template<typename Descriptor, std::size_t N>
-constexpr bool helps_end_with_a_full_stop(const Descriptor (&table)[N]) {
-    for (const Descriptor &d : table)
-        if (!ends_with_full_stop(d.help)) return false;
+template<std::size_t N>
+constexpr bool all_end_with_a_full_stop(const char *const (&texts)[N]) {
+    for (const char *text : texts)
+        if (!ends_with_full_stop(text)) return false;
     return true;
 }
 
@@ -159,9 +173,9 @@ static_assert(names_are_unique(option_table), "options.def: two options have one
 static_assert(is_sorted_by_since(stat_table), "stats.def: entries are appended, sorted by since");
 static_assert(is_sorted_by_since(event_table), "events.def: entries are appended, sorted by since");
 static_assert(is_sorted_by_since(option_table), "options.def: entries are appended, sorted by since");
-static_assert(helps_end_with_a_full_stop(stat_table), "stats.def: a help text must end with a full stop");
-static_assert(helps_end_with_a_full_stop(event_table), "events.def: a help text must end with a full stop");
-static_assert(helps_end_with_a_full_stop(option_table), "options.def: a help text must end with a full stop");
+static_assert(all_end_with_a_full_stop(stat_help), "stats.def: a help text must end with a full stop");
+static_assert(all_end_with_a_full_stop(event_help), "events.def: a help text must end with a full stop");
+static_assert(all_end_with_a_full_stop(option_help), "options.def: a help text must end with a full stop");
 static_assert(defaults_are_in_range(), "options.def: a default must be a value the option accepts");
 
 } // namespace detail

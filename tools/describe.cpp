@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <iterator>
 
 namespace allot {
 namespace {
@@ -23,21 +24,26 @@ std::string version_of(std::uint32_t since) { return fmt::format("0.{}", since);
 
 sheet options_sheet() {
     sheet s{"options", {"option", "variable", "value", "default", "since", "meaning"}, {}};
-    for (const option_descriptor &d : option_table)
-        s.rows.push_back({d.name, d.variable, d.form, d.default_text, version_of(d.since), d.help});
+    for (std::size_t i = 0; i < std::size(option_table); ++i) {
+        const option_descriptor &d = option_table[i];
+        s.rows.push_back({d.name, d.variable, d.form, d.default_text, version_of(d.since), option_help[i]});
+    }
     return s;
 }
 
 sheet statistics_sheet() {
     sheet s{"statistics", {"statistic", "kind", "unit", "since", "meaning"}, {}};
-    for (const stat_descriptor &d : stat_table)
-        s.rows.push_back({d.name, word_of(d.kind), word_of(d.unit), version_of(d.since), d.help});
+    for (std::size_t i = 0; i < std::size(stat_table); ++i) {
+        const stat_descriptor &d = stat_table[i];
+        s.rows.push_back({d.name, word_of(d.kind), word_of(d.unit), version_of(d.since), stat_help[i]});
+    }
     return s;
 }
 
 sheet events_sheet() {
     sheet s{"events", {"event", "since", "meaning"}, {}};
-    for (const event_descriptor &d : event_table) s.rows.push_back({d.name, version_of(d.since), d.help});
+    for (std::size_t i = 0; i < std::size(event_table); ++i)
+        s.rows.push_back({event_table[i].name, version_of(event_table[i].since), event_help[i]});
     return s;
 }
 
