@@ -1,6 +1,7 @@
 #include "accounting/reclaim.hpp"
 
 #include "accounting/accounting.hpp"
+#include "accounting/allocator_source.hpp"
 #include "accounting/base/os.hpp"
 #include "accounting/drain.hpp"
 #include "accounting/memory_files.hpp"
@@ -18,9 +19,6 @@ namespace allot {
 namespace {
 
 constexpr std::uint32_t tries_max = 16;
-
-// Written once, by the allocator's start; acquire and release: what it had made before is there.
-constinit std::atomic<void (*)()> purge_of_allocator{nullptr};
 
 bool any_shrinkers() { return any_registered(registration_list::shrinkers); }
 
@@ -209,10 +207,9 @@ int reclaim_request(allot_tenant *of, const char *text) {
         if (!parse_request(*t, text, bytes)) return -EINVAL;
     }
     std::uint64_t given = reclaim(of, bytes);
-    if (auto *purge = purge_of_allocator.load(std::memory_order_acquire)) purge();
+    // Nobody is charged for what the allocator keeps, but who asks wants the system to have it.
+    if (const allocator_source *allocator = allocator_if_any()) allocator->give_back();
     return given < bytes ? -EAGAIN : 0;
 }
-
-void reclaim_set_purge(void (*purge)()) { purge_of_allocator.store(purge, std::memory_order_release); }
 
 } // namespace allot

@@ -35,7 +35,8 @@ allocator_figures figures() {
     memory_figures own = memory_figures_get();
     return {own.cache, own.overhead, own.resident};
 }
-constexpr allocator_source this_allocator{figures, requested_samples, threads_list, thread_move};
+void give_back() { heap_trim(0); }
+constexpr allocator_source this_allocator{figures, requested_samples, threads_list, thread_move, give_back};
 
 } // namespace
 

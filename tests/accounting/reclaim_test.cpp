@@ -3,6 +3,7 @@
 
 #include "accounting/reclaim.hpp"
 
+#include "accounting/allocator_source.hpp"
 #include "accounting/listeners.hpp"
 #include "accounting/thread_charges.hpp"
 #include "tests/support/cache.hpp"
@@ -115,12 +116,13 @@ BOOST_FIXTURE_TEST_CASE(protected_caches_survive_pressure_from_beside, verified)
 
 BOOST_FIXTURE_TEST_CASE(threads_under_one_limit_live_off_a_cache_that_is_refilled, verified) {
     make("/case/A", "16M");
+    allot_tenant *of[] = {make("/case/A/0"), make("/case/A/1"), make("/case/A/2")};
     cache c(make("/case/A/cache"), 8 * MiB);
     std::atomic<std::uint64_t> refused{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < 3; ++t)
         threads.emplace_back([&, t] {
-            context *ctx = context_open(obj_cgroup_of(make(("/case/A/" + std::to_string(t)).c_str())));
+            context *ctx = context_open(obj_cgroup_of(of[t]));
             for (int round = 0; round < 40; ++round) {
                 int live = 0;
                 for (int i = 0; i < 32; ++i)
@@ -237,7 +239,10 @@ BOOST_FIXTURE_TEST_CASE(a_wrong_request_does_nothing, verified) {
 
 BOOST_FIXTURE_TEST_CASE(a_request_takes_stocks_and_asks_the_allocator, verified) {
     static std::atomic<int> purges{0};
-    reclaim_set_purge([] { ++purges; });
+    static constexpr allocator_source fake{[] { return allocator_figures{}; }, [](requested_visitor, void *) {},
+                                           [](thread_visitor, void *) {},
+                                           [](std::uint32_t, allot_tenant *) { return -ESRCH; }, [] { ++purges; }};
+    accounting_set_allocator(&fake);
     context *ctx = context_open(obj_cgroup_of(top));
     BOOST_TEST(charge(ctx, 16));
     BOOST_TEST(usage_of("/case") > 16u);
@@ -246,7 +251,7 @@ BOOST_FIXTURE_TEST_CASE(a_request_takes_stocks_and_asks_the_allocator, verified)
     BOOST_TEST(purges == 1);
     uncharge(ctx, 16);
     context_close(ctx);
-    reclaim_set_purge(nullptr);
+    accounting_set_allocator(nullptr);
 }
 
 BOOST_FIXTURE_TEST_CASE(what_a_liar_says_is_not_believed_by_who_asked, verified) {
