@@ -5,6 +5,7 @@
 #include "accounting/context_table.hpp"
 #include "accounting/direct.hpp"
 #include "accounting/obj_cgroup.hpp"
+#include "accounting/stalls.hpp"
 #include "accounting/thread_charges.hpp"
 
 namespace allot {
@@ -273,7 +274,9 @@ tenant *drain_level(const tenant &top, const refused_charge &charge, tenant &ask
 
 } // namespace
 
-bool drain_and_charge(const refused_charge &charge) {
+namespace {
+
+bool drain_and_try(const refused_charge &charge) {
     lock_scope drain(region().drain_lock.word, lock_rank::drain);
     tenant &asked = *tenant_named_by(charge.obj_cgroup);
     tenant *level = retry(charge, asked);
@@ -289,6 +292,15 @@ bool drain_and_charge(const refused_charge &charge) {
     }
     region().draining.store(0, std::memory_order_relaxed);
     return level == nullptr;
+}
+
+} // namespace
+
+bool drain_and_charge(const refused_charge &charge) {
+    std::uint64_t begin = os_nanoseconds();
+    bool is_charged = drain_and_try(charge);
+    stall_past(charge.obj_cgroup, os_nanoseconds() - begin);
+    return is_charged;
 }
 
 void drain_subtree_of(const tenant &top) {

@@ -8,20 +8,15 @@ namespace allot {
 
 namespace {
 
-// Registry lock. A level for whose record there is no memory counts nothing.
-template<class Change>
-void at_each_level(tenant *t, Change change) {
-    std::uint64_t now_us = os_nanoseconds() / 1000;
-    for (; t != nullptr; t = parent_of(*t))
-        if (tenant_extra *extra = extra_of(*t))
-            change(extra->stalls, now_us, t->counter.nr_contexts.load(std::memory_order_relaxed));
-}
-
+// A level for whose record there is no memory counts nothing.
 template<class Change>
 void at_each_level_of(std::uint32_t obj_cgroup, Change change) {
     signals_blocked quiet;
     lock_scope registry(region().registry_lock.word, lock_rank::registry);
-    at_each_level(tenant_named_by(obj_cgroup), change);
+    std::uint64_t now_us = os_nanoseconds() / 1000;
+    for (tenant *t = tenant_named_by(obj_cgroup); t != nullptr; t = parent_of(*t))
+        if (tenant_extra *extra = extra_of(*t))
+            change(extra->stalls, now_us, t->counter.nr_contexts.load(std::memory_order_relaxed));
 }
 
 } // namespace
@@ -38,9 +33,9 @@ stall_scope::~stall_scope() {
     });
 }
 
-void stall_past(tenant &t, std::uint64_t nanoseconds) {
+void stall_past(std::uint32_t obj_cgroup, std::uint64_t nanoseconds) {
     if (nanoseconds < stall_ns_least) return;
-    at_each_level(&t, [nanoseconds](pressure &p, std::uint64_t now_us, std::uint32_t nr_threads) {
+    at_each_level_of(obj_cgroup, [nanoseconds](pressure &p, std::uint64_t now_us, std::uint32_t nr_threads) {
         pressure_past(p, now_us, nanoseconds / 1000, nr_threads);
     });
 }

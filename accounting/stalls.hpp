@@ -25,7 +25,7 @@ private:
 
 // Waits shorter than this are no stalls.
 inline constexpr std::uint64_t stall_ns_least = 50'000;
-// A wait that is over: counted if it was long enough. Registry lock.
-void stall_past(tenant &t, std::uint64_t nanoseconds);
+// One that is over: counted if it was long enough. For whoever knows only then; holds no lock.
+void stall_past(std::uint32_t obj_cgroup, std::uint64_t nanoseconds);
 
 } // namespace allot

@@ -85,17 +85,33 @@ BOOST_FIXTURE_TEST_CASE(a_tenant_that_goes_meanwhile_leaves_its_parent_right, ve
 
 BOOST_FIXTURE_TEST_CASE(a_short_wait_is_no_stall, verified) {
     allot_tenant *a = make("/case/a");
-    signals_blocked quiet;
-    {
-        lock_scope registry(region().registry_lock.word, lock_rank::registry);
-        stall_past(*tenant_from(a), stall_ns_least - 1);
-    }
+    stall_past(obj_cgroup_of(a), stall_ns_least - 1);
     BOOST_TEST(total(a, "some") == 0u);
-    {
-        lock_scope registry(region().registry_lock.word, lock_rank::registry);
-        stall_past(*tenant_from(a), 3'000'000);
-    }
+    stall_past(obj_cgroup_of(a), 3'000'000);
     BOOST_TEST(total(a, "some") == 3'000u);
+}
+
+namespace {
+
+// Holds the drain lock for a while, as a drain of many contexts does.
+void occupy_drain(std::atomic<bool> &begun, int ms) {
+    signals_blocked quiet;
+    lock_scope drain(region().drain_lock.word, lock_rank::drain);
+    begun = true;
+    sleep_ms(ms);
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(waiting_for_another_ones_drain_is_a_stall, verified) {
+    allot_tenant *a = make("/case/a", "64K");
+    std::atomic<bool> begun{false};
+    std::thread other([&] { occupy_drain(begun, 30); });
+    while (!begun) std::this_thread::yield();
+    BOOST_TEST(!charge_bytes(obj_cgroup_of(a), 1 << 20, charge_kind::external));
+    other.join();
+    BOOST_TEST(total(a, "some") >= 10'000u);
+    BOOST_TEST(total(top, "some") >= 10'000u);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_child_begins_without_stalls, verified) {
