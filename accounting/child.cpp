@@ -98,7 +98,7 @@ void rebuild_tenants() {
 // The threads that stalled or were delayed are the parent's; so is what they have stalled so far.
 void forget_stalls(tenant_extra &extra) {
     std::memset(static_cast<void *>(&extra.stalls), 0, sizeof extra.stalls);
-    for (auto *figure : {&extra.delay_owed_bytes, &extra.delayed_us, &extra.reclaimed})
+    for (auto *figure : {&extra.delay_owed_bytes, &extra.unvisited_bytes, &extra.delayed_us, &extra.reclaimed})
         figure->store(0, std::memory_order_relaxed);
     extra.nr_delayed.store(0, std::memory_order_relaxed);
 }

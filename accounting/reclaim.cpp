@@ -8,6 +8,7 @@
 #include "accounting/obj_cgroup.hpp"
 #include "accounting/shrinkers.hpp"
 #include "accounting/stalls.hpp"
+#include "accounting/tenant_extra.hpp"
 #include "accounting/text.hpp"
 #include "accounting/thread_charges.hpp"
 #include "accounting/throttle.hpp"
@@ -115,10 +116,24 @@ bool next_over_high(std::uint32_t obj_cgroup, over_high &at) {
     return false;
 }
 
+// Near a limit, each small operation is a charge; shrinkers are asked again after a page of them.
+bool is_visit_due(std::uint32_t obj_cgroup) {
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    tenant *t = tenant_named_by(obj_cgroup);
+    if (t == nullptr) return false;
+    bool is_first = extra_if_any(*t) == nullptr;
+    tenant_extra *extra = extra_of(*t);
+    if (is_first || extra == nullptr) return true;
+    if (extra->unvisited_bytes.load(std::memory_order_relaxed) < page_bytes) return false;
+    extra->unvisited_bytes.store(0, std::memory_order_relaxed);
+    return true;
+}
+
 } // namespace
 
 void reclaim_for_high(std::uint32_t obj_cgroup) {
-    if (any_shrinkers()) {
+    if (any_shrinkers() && is_visit_due(obj_cgroup)) {
         over_high at{nullptr, ~std::uint32_t{0}, 0};
         while (next_over_high(obj_cgroup, at)) {
             stall_scope stall(obj_cgroup);

@@ -33,10 +33,12 @@ struct tenant_extra {
     pressure stalls; // of threads that work for the tenant or below it
     // Bytes charged over high for which no delay has passed yet: added by chargers, taken by who lets it pass. relaxed.
     std::atomic<std::uint64_t> delay_owed_bytes;
+    // The same since shrinkers were asked last.
+    std::atomic<std::uint64_t> unvisited_bytes;
     // Statistics, relaxed: microseconds of delays, bytes that shrinkers gave back, threads that are delayed now.
     std::atomic<std::uint64_t> delayed_us, reclaimed;
     std::atomic<std::uint32_t> nr_delayed;
-    char unused[92];
+    char unused[84];
 };
 static_assert(sizeof(tenant_extra) == 256);
 

@@ -39,10 +39,21 @@ bool is_throttled(const tenant &t) {
 }
 
 void throttle_owe(const tenant &t, std::uint64_t bytes) {
-    if (tenant_extra *extra = extra_if_any(t)) extra->delay_owed_bytes.fetch_add(bytes, std::memory_order_relaxed);
+    tenant_extra *extra = extra_if_any(t);
+    if (extra == nullptr) return;
+    extra->delay_owed_bytes.fetch_add(bytes, std::memory_order_relaxed);
+    extra->unvisited_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 namespace {
+
+// Read without a lock, so that who is over high and not delayed pays a walk: tenants may change meanwhile, but their records
+// stay, and a setting that is seen a moment late is.
+bool asks_anyone(std::uint32_t obj_cgroup) {
+    for (const tenant *t = tenant_named_by(obj_cgroup); t != nullptr; t = parent_of(*t))
+        if (throttle_setting{t->throttle.load(std::memory_order_relaxed)} == throttle_setting::on) return true;
+    return false;
+}
 
 // The largest overage of the levels that ask for delays.
 std::uint64_t overage_from(const tenant &t) {
@@ -88,7 +99,7 @@ void end_delay(std::uint32_t obj_cgroup, std::uint64_t nanoseconds) {
 } // namespace
 
 void throttle(std::uint32_t obj_cgroup) {
-    std::uint64_t ms = begin_delay(obj_cgroup);
+    std::uint64_t ms = asks_anyone(obj_cgroup) ? begin_delay(obj_cgroup) : 0;
     if (ms == 0) return;
     std::uint64_t begin = os_nanoseconds();
     {

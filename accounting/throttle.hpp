@@ -30,7 +30,8 @@ inline constexpr std::uint64_t throttle_ms_least = 10;
 enum class throttle_setting : std::uint8_t { inherit, off, on };
 [[nodiscard]] bool is_throttled(const tenant &t);
 
-// So many bytes of t have been charged while it, or a tenant above it, was over high: a delay is owed for them.
+// So many bytes of t have been charged while it, or a tenant above it, was over high: a delay is owed for them, and
+// shrinkers may be asked again. Counted once t has been seen over high before.
 void throttle_owe(const tenant &t, std::uint64_t bytes);
 // Lets the delay pass that the handle's tenant owes, if any level above it that is over high asks for delays. The caller has
 // a reference of the handle.

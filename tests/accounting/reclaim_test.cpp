@@ -192,6 +192,18 @@ BOOST_FIXTURE_TEST_CASE(going_over_high_makes_caches_give_way_and_refuses_nothin
     BOOST_TEST(listener_remove(id) == 0);
 }
 
+BOOST_FIXTURE_TEST_CASE(small_charges_over_high_ask_once_a_page, verified) {
+    allot_tenant *a = make("/case/a");
+    BOOST_TEST(tenant_set(a, "memory.high", "1M") == 0);
+    cache c(a, 0); // has nothing, so usage stays over high
+    filler f(a);
+    BOOST_TEST(f.charge(2 * MiB));
+    std::uint64_t before = c.counts();
+    for (int i = 0; i < 256; ++i) BOOST_TEST_REQUIRE(f.charge(64));
+    BOOST_TEST(c.counts() > before);
+    BOOST_TEST(c.counts() - before <= 4 * 2u); // twice each: with regard to low, and without
+}
+
 BOOST_FIXTURE_TEST_CASE(a_limit_that_is_lowered_is_reclaimed_to, verified) {
     allot_tenant *a = make("/case/a");
     cache c(a, 8 * MiB);
