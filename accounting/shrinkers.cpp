@@ -141,6 +141,14 @@ struct scan_plan {
     bool takes_protected;
 };
 
+// What a tenant uses, for comparison; `unmeasured` where finding out would hold up others for long.
+constexpr std::uint64_t unmeasured = ~std::uint64_t{0};
+std::uint64_t measured(const tenant &t) {
+    constexpr std::uint32_t contexts_max = 256;
+    bool is_quick = t.counter.nr_contexts.load(std::memory_order_relaxed) <= contexts_max;
+    return is_quick ? current_exact(t) : unmeasured;
+}
+
 // The books of a scan that is over.
 void settle_scan(registration &r, const scan_plan &plan, std::uint64_t said, shrunk &so_far) {
     signals_blocked quiet;
@@ -152,9 +160,11 @@ void settle_scan(registration &r, const scan_plan &plan, std::uint64_t said, shr
     so_far.said += said;
     tenant *owner = tenant_from(r.tenant);
     if (owner == nullptr) return;
-    std::uint64_t now = current_exact(*owner);
-    std::uint64_t fell = now < plan.current_before ? plan.current_before - now : 0;
-    std::uint64_t seen = fell < said ? fell : said;
+    std::uint64_t now = measured(*owner), seen = said;
+    if (now != unmeasured && plan.current_before != unmeasured) {
+        std::uint64_t fell = now < plan.current_before ? plan.current_before - now : 0;
+        if (fell < said) seen = fell;
+    }
     so_far.seen += seen;
     if (tenant_extra *extra = extra_of(*owner)) extra->reclaimed.fetch_add(seen, std::memory_order_relaxed);
     if (!plan.takes_protected || said == 0) return;
@@ -168,7 +178,7 @@ void scan_debtors(allot_tenant *top, std::uint64_t bytes, spare spared, shrunk &
     scan_plan plan{};
     auto owes = [&](const registration &r, const tenant &owner, const tenant &aimed_at) {
         if (r.owed <= 0) return false;
-        plan = {static_cast<std::uint64_t>(r.owed), current_exact(owner),
+        plan = {static_cast<std::uint64_t>(r.owed), measured(owner),
                 spared == spare::min && usage(owner.counter) <= protection_in(owner, aimed_at).low};
         return true;
     };

@@ -28,7 +28,7 @@ namespace allot {
 
 struct shrunk {
     std::uint64_t said = 0; // bytes, as the shrinkers say
-    std::uint64_t seen = 0; // and by how much their tenants' usage fell meanwhile, at most what they say
+    std::uint64_t seen = 0; // and by how much their tenants' usage fell meanwhile, at most what they say; with many contexts, what they say
 };
 // Asks the shrinkers of a subtree for so many bytes. Where it takes from what memory.low protects, that is counted, and
 // told to who listens. Nothing where user code may not be called.
