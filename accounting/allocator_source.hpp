@@ -32,8 +32,6 @@ struct allocator_source {
     void (*threads)(thread_visitor, void *state);
     // 0, -ESRCH: no such thread; -ENOMEM. 0 is the calling thread.
     int (*move_thread)(std::uint32_t thread_id, allot_tenant *to);
-    // Gives what it keeps for use, and nobody is charged for, back to the system.
-    void (*give_back)();
 };
 
 // The allocator's figures, and the region's part of overhead and resident.

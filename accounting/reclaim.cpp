@@ -1,7 +1,6 @@
 #include "accounting/reclaim.hpp"
 
 #include "accounting/accounting.hpp"
-#include "accounting/allocator_source.hpp"
 #include "accounting/base/os.hpp"
 #include "accounting/drain.hpp"
 #include "accounting/memory_files.hpp"
@@ -20,6 +19,9 @@ namespace allot {
 namespace {
 
 constexpr std::uint32_t tries_max = 16;
+
+// Written once, by the allocator's start; acquire and release: what it had made before is there.
+constinit std::atomic<void (*)()> purge_of_allocator{nullptr};
 
 bool any_shrinkers() { return any_registered(registration_list::shrinkers); }
 
@@ -90,7 +92,7 @@ private:
 } // namespace
 
 std::uint64_t reclaim_for_refusal(std::uint32_t asked, allot_tenant *level, std::uint64_t bytes) {
-    if (!any_shrinkers()) return 0;
+    if (!has_shrinkers(level)) return 0;
     stall_scope stall(asked);
     return shrink(level, goal_of(level, bytes)).said;
 }
@@ -136,6 +138,7 @@ void reclaim_for_high(std::uint32_t obj_cgroup) {
     if (any_shrinkers() && is_visit_due(obj_cgroup)) {
         over_high at{nullptr, ~std::uint32_t{0}, 0};
         while (next_over_high(obj_cgroup, at)) {
+            if (!has_shrinkers(at.level)) continue;
             stall_scope stall(obj_cgroup);
             (void)shrink(at.level, at.excess);
         }
@@ -223,8 +226,10 @@ int reclaim_request(allot_tenant *of, const char *text) {
     }
     std::uint64_t given = reclaim(of, bytes);
     // Nobody is charged for what the allocator keeps, but who asks wants the system to have it.
-    if (const allocator_source *allocator = allocator_if_any()) allocator->give_back();
+    if (auto *purge = purge_of_allocator.load(std::memory_order_acquire)) purge();
     return given < bytes ? -EAGAIN : 0;
 }
+
+void reclaim_set_purge(void (*purge)()) { purge_of_allocator.store(purge, std::memory_order_release); }
 
 } // namespace allot

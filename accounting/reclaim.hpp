@@ -35,4 +35,8 @@ void reclaim_to_limits(allot_tenant *of);
 // What is written to memory.reclaim: "SIZE [swappiness=N|max]". 0, -EINVAL, -ESTALE, or -EAGAIN: less was given back.
 [[nodiscard]] int reclaim_request(allot_tenant *of, const char *text);
 
+// By the allocator, once: gives memory that it keeps free for later back to the system. Asked by requests alone, since
+// nobody is charged for it.
+void reclaim_set_purge(void (*purge)());
+
 } // namespace allot

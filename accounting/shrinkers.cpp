@@ -223,6 +223,14 @@ void tell_of_low(allot_tenant *top_handle) {
 
 } // namespace
 
+bool has_shrinkers(allot_tenant *top) {
+    if (!any_registered(registration_list::shrinkers)) return false;
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    const tenant *t = tenant_from(top);
+    return t != nullptr && first_shrinker_in(*t) != nullptr;
+}
+
 shrunk shrink(allot_tenant *top, std::uint64_t bytes) {
     shrunk so_far;
     if (bytes == 0 || !any_registered(registration_list::shrinkers) || !may_call_user_code()) return so_far;

@@ -30,6 +30,8 @@ struct shrunk {
     std::uint64_t said = 0; // bytes, as the shrinkers say
     std::uint64_t seen = 0; // and by how much their tenants' usage fell meanwhile, at most what they say; with many contexts, what they say
 };
+// Whether a subtree has any: a look, without calling them.
+[[nodiscard]] bool has_shrinkers(allot_tenant *top);
 // Asks the shrinkers of a subtree for so many bytes. Where it takes from what memory.low protects, that is counted, and
 // told to who listens. Nothing where user code may not be called.
 shrunk shrink(allot_tenant *top, std::uint64_t bytes);

@@ -35,8 +35,7 @@ allocator_figures figures() {
     memory_figures own = memory_figures_get();
     return {own.cache, own.overhead, own.resident};
 }
-void give_back() { heap_trim(0); }
-constexpr allocator_source this_allocator{figures, requested_samples, threads_list, thread_move, give_back};
+constexpr allocator_source this_allocator{figures, requested_samples, threads_list, thread_move};
 
 } // namespace
 

@@ -22,7 +22,6 @@ constexpr allocator_source fake{
     },
     [](thread_visitor, void *) {},
     [](std::uint32_t, allot_tenant *) { return -ESRCH; },
-    [] {},
 };
 
 std::uint64_t estimate_of(allot_tenant *t, std::uint64_t usable) {

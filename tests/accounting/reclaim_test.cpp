@@ -3,7 +3,6 @@
 
 #include "accounting/reclaim.hpp"
 
-#include "accounting/allocator_source.hpp"
 #include "accounting/listeners.hpp"
 #include "accounting/thread_charges.hpp"
 #include "tests/support/cache.hpp"
@@ -251,10 +250,7 @@ BOOST_FIXTURE_TEST_CASE(a_wrong_request_does_nothing, verified) {
 
 BOOST_FIXTURE_TEST_CASE(a_request_takes_stocks_and_asks_the_allocator, verified) {
     static std::atomic<int> purges{0};
-    static constexpr allocator_source fake{[] { return allocator_figures{}; }, [](requested_visitor, void *) {},
-                                           [](thread_visitor, void *) {},
-                                           [](std::uint32_t, allot_tenant *) { return -ESRCH; }, [] { ++purges; }};
-    accounting_set_allocator(&fake);
+    reclaim_set_purge([] { ++purges; });
     context *ctx = context_open(obj_cgroup_of(top));
     BOOST_TEST(charge(ctx, 16));
     BOOST_TEST(usage_of("/case") > 16u);
@@ -263,7 +259,7 @@ BOOST_FIXTURE_TEST_CASE(a_request_takes_stocks_and_asks_the_allocator, verified)
     BOOST_TEST(purges == 1);
     uncharge(ctx, 16);
     context_close(ctx);
-    accounting_set_allocator(nullptr);
+    reclaim_set_purge(nullptr);
 }
 
 BOOST_FIXTURE_TEST_CASE(what_a_liar_says_is_not_believed_by_who_asked, verified) {
