@@ -281,3 +281,27 @@ BOOST_FIXTURE_TEST_CASE(a_refusal_where_nobody_holds_stock_seals_and_counts_nobo
     context_close(neighbour);
     destroy_below("/neighbour");
 }
+
+// A free in a handler that interrupted one of our own functions cannot give anything back, and its context is not counted as
+// holding. The test plays the interrupted function by holding a lock.
+BOOST_FIXTURE_TEST_CASE(what_a_handler_frees_amid_a_slow_path_is_no_reason_to_refuse_another, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "64K") == 0);
+    context *c = context_open(obj_cgroup_of(make("/case/a")));
+    context *other = context_open(obj_cgroup_of(make("/case/b")));
+    for (int i = 0; i < 16; ++i) BOOST_TEST_REQUIRE(charge(c, 4096));
+    BOOST_TEST(!charge(other, 16)); // and nobody holds stock any more
+    {
+        lock_word interrupted{0};
+        lock_scope held(interrupted, lock_rank::growth);
+        uncharge(c, 4096);
+    }
+    BOOST_TEST(usage_of("/case") == 64u * kib);
+    BOOST_TEST(tenant_from(top)->counter.nr_holding.load() == 0u);
+    BOOST_TEST(charge(other, 4096));
+    BOOST_TEST(!charge(other, 16));
+    BOOST_TEST(region().handlers_left.load() == 0u);
+    for (int i = 0; i < 15; ++i) uncharge(c, 4096);
+    uncharge(other, 4096);
+    context_close(c);
+    context_close(other);
+}
