@@ -28,7 +28,8 @@ namespace allot {
 
 struct shrunk {
     std::uint64_t said = 0; // bytes, as the shrinkers say
-    std::uint64_t seen = 0; // and by how much their tenants' usage fell meanwhile, at most what they say; with many contexts, what they say
+    std::uint64_t seen =
+        0; // and by how much their tenants' usage fell meanwhile, at most what they say; with many contexts, what they say
 };
 // Whether a subtree has any: a look, without calling them.
 [[nodiscard]] bool has_shrinkers(allot_tenant *top);
