@@ -53,6 +53,7 @@ variant load(const std::string &name) {
     find(library, "allot_tenant_create", v.tenant_create);
     find(library, "allot_tenant_set", v.tenant_set);
     find(library, "allot_tenant_destroy", v.tenant_destroy);
+    find(library, "allot_transfer", v.transfer);
     if (v.malloc == nullptr || v.free == nullptr) fail(path + " has no malloc or no free");
     return v;
 }

@@ -23,12 +23,13 @@ struct variant {
     allot_tenant *(*tenant_create)(allot_tenant *parent, const char *name);
     int (*tenant_set)(allot_tenant *, const char *file, const char *value);
     int (*tenant_destroy)(allot_tenant *);
+    int (*transfer)(void *block, allot_tenant *to);
 };
 
 // Whether the build shows all of the functions about tenants.
 inline bool has_tenants(const variant &v) {
     return v.set_active != nullptr && v.tenant_create != nullptr && v.tenant_set != nullptr &&
-           v.tenant_destroy != nullptr;
+           v.tenant_destroy != nullptr && v.transfer != nullptr;
 }
 
 // The same as a demand: exit 77, which a test runner takes for "skipped", with a line on stderr if it has not.
