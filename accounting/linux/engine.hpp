@@ -289,7 +289,8 @@ private:
 
     // 5.13 exchanges whether there is something or not; later releases look first.
     std::int64_t take_spare_bytes(cpu &c, owner &o) {
-        if (config.overflow == byte_overflow::excess_pages && o.spare_bytes.load(std::memory_order_relaxed) == 0) return 0;
+        if (config.overflow == byte_overflow::excess_pages && o.spare_bytes.load(std::memory_order_relaxed) == 0)
+            return 0;
         ++c.counts.spare_bytes;
         return o.spare_bytes.exchange(0, std::memory_order_relaxed);
     }

@@ -47,10 +47,10 @@ struct engine_config {
     protection_update protection = protection_update::always;
     counter_layout layout = counter_layout::packed;
     hierarchy version = hierarchy::v2;
-    std::uint32_t batch_pages = 32;  // charged ahead for a CPU's page stock, and the most that it keeps
-    std::uint32_t page_slots = 1;    // owners that a page stock remembers
-    std::uint32_t object_slots = 1;  // owners that a byte stock remembers
-    std::uint32_t owner_bytes = 8;   // charged with each object for the pointer to its owner
+    std::uint32_t batch_pages = 32; // charged ahead for a CPU's page stock, and the most that it keeps
+    std::uint32_t page_slots = 1;   // owners that a page stock remembers
+    std::uint32_t object_slots = 1; // owners that a byte stock remembers
+    std::uint32_t owner_bytes = 8;  // charged with each object for the pointer to its owner
 };
 
 // --- one change each, to be put together in variants.def -----------------------------------------------------------------
