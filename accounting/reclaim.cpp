@@ -91,10 +91,11 @@ private:
 
 } // namespace
 
-std::uint64_t reclaim_for_refusal(std::uint32_t asked, allot_tenant *level, std::uint64_t bytes) {
-    if (!has_shrinkers(level)) return 0;
+given reclaim_for_refusal(std::uint32_t asked, allot_tenant *level, std::uint64_t bytes) {
+    if (!has_shrinkers(level)) return given::nobody_asked;
     stall_scope stall(asked);
-    return shrink(level, goal_of(level, bytes)).said;
+    if (shrink(level, goal_of(level, bytes)).said != 0) return given::something;
+    return are_shrinkers_at_work(level) ? given::soon : given::nothing;
 }
 
 namespace {

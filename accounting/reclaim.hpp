@@ -17,9 +17,14 @@ struct allot_tenant;
 
 namespace allot {
 
-// For a charge of `bytes` for the handle's tenant that did not fit at the level: what shrinkers of its subtree say that they
-// gave back, 0: nothing.
-[[nodiscard]] std::uint64_t reclaim_for_refusal(std::uint32_t asked, allot_tenant *level, std::uint64_t bytes);
+enum class given : std::uint32_t {
+    nobody_asked, // there is no shrinker
+    nothing,
+    soon, // nothing, but another thread's shrinker is freeing, and no longer counts what it has not given back yet
+    something,
+};
+// For a charge of `bytes` for the handle's tenant that did not fit at the level: what shrinkers of its subtree say to it.
+[[nodiscard]] given reclaim_for_refusal(std::uint32_t asked, allot_tenant *level, std::uint64_t bytes);
 
 // After a charge for the handle's tenant: for all levels from it up that are over `high`. Delays follow where they are
 // asked for.

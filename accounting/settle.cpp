@@ -39,11 +39,22 @@ allot_tenant *handle_of_level(const refusal &r) {
     return asked == nullptr ? nullptr : handle_to(level_of(*asked, r.level_depth));
 }
 
+// For another thread's shrinker. Longer each time, since that thread may not be running: 0.1 s in all.
+void wait_a_moment(std::uint8_t tries) {
+    constexpr std::uint64_t shortest = 50000, longest = 10000000; // nanoseconds
+    std::uint64_t time = shortest << tries;
+    os_sleep(time < longest ? time : longest);
+}
+
 bool reclaim_helps(refusal &r) {
     if (r.tries == shrinker_tries_max || !any_registered(registration_list::shrinkers)) return false;
     ++r.tries;
     allot_tenant *level = handle_of_level(r);
-    return level != nullptr && reclaim_for_refusal(r.asked, level, r.bytes) != 0;
+    given g = level == nullptr ? given::nobody_asked : reclaim_for_refusal(r.asked, level, r.bytes);
+    if (g == given::soon) wait_a_moment(r.tries);
+    // What it was not given, another thread may have been since the charge was refused: that is tried once more.
+    if (g == given::nothing) r.tries = shrinker_tries_max;
+    return g != given::nobody_asked;
 }
 
 // Counted, headroom armed, told, and then what the level's policy says.

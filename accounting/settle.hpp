@@ -12,7 +12,8 @@
 //
 // Threads: any; without locks, with signals open.
 // Owner: the caller's record.
-// Invariants: 1. Shrinkers are asked at most 16 times for one refusal, and each time must have freed something.
+// Invariants: 1. Shrinkers are asked at most 16 times for one refusal. Once they have given nothing, the charge is tried a
+//                last time.
 //             2. A final refusal is counted once, as `oom`, at the level that had no room.
 //             3. An injected failure is final at once, and nothing but `injected` is counted for it.
 // Cost: a final refusal: two system calls (signals) and a lock; nothing where nothing is due.

@@ -231,6 +231,16 @@ bool has_shrinkers(allot_tenant *top) {
     return t != nullptr && first_shrinker_in(*t) != nullptr;
 }
 
+bool are_shrinkers_at_work(allot_tenant *top) {
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    const tenant *t = tenant_from(top);
+    if (t == nullptr) return false;
+    for (const registration *r = first_shrinker_in(*t); r != nullptr; r = next_shrinker_in(*r, *t))
+        if (r->pins != 0) return true;
+    return false;
+}
+
 shrunk shrink(allot_tenant *top, std::uint64_t bytes) {
     shrunk so_far;
     if (bytes == 0 || !any_registered(registration_list::shrinkers) || !may_call_user_code()) return so_far;

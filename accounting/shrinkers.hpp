@@ -33,6 +33,8 @@ struct shrunk {
 };
 // Whether a subtree has any: a look, without calling them.
 [[nodiscard]] bool has_shrinkers(allot_tenant *top);
+// Whether one of them is running, on another thread.
+[[nodiscard]] bool are_shrinkers_at_work(allot_tenant *top);
 // Asks the shrinkers of a subtree for so many bytes. Where it takes from what memory.low protects, that is counted, and
 // told to who listens. Nothing where user code may not be called.
 shrunk shrink(allot_tenant *top, std::uint64_t bytes);

@@ -42,7 +42,7 @@ struct filler {
 } // namespace
 
 BOOST_FIXTURE_TEST_CASE(where_no_shrinker_is_registered_nothing_is_given_back, verified) {
-    BOOST_TEST(reclaim_for_refusal(obj_cgroup_of(top), top, 4096) == 0u);
+    BOOST_TEST((reclaim_for_refusal(obj_cgroup_of(top), top, 4096) == given::nobody_asked));
     reclaim_for_high(obj_cgroup_of(top));
     BOOST_TEST(reclaim(top, 4096) == 0u);
 }

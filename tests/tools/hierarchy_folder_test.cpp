@@ -44,6 +44,13 @@ BOOST_FIXTURE_TEST_CASE(the_folder_is_made_for_this_user_alone_and_removed_with_
         BOOST_TEST(mode_of(dir + "/" + h.name()) == 0700U);
         std::ofstream(dir + "/" + h.name() + "/1-2") << "x";
     }
+    BOOST_TEST(!fs::exists(dir));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_dir_that_was_there_stays, scratch) {
+    fs::create_directory(dir);
+    chmod(dir.c_str(), 0700);
+    { const hierarchy_folder h(dir, ""); }
     BOOST_TEST(fs::is_empty(dir));
 }
 
@@ -67,7 +74,9 @@ BOOST_FIXTURE_TEST_CASE(a_name_in_use_is_refused_and_a_leftover_is_taken_over, s
         const hierarchy_folder h(dir, "web");
         BOOST_CHECK_THROW(hierarchy_folder(dir, "web"), failure);
     }
-    fs::create_directory(dir + "/web"); // as a run leaves it that was ended by SIGKILL
+    fs::create_directory(dir); // as a run leaves it that was ended by SIGKILL
+    chmod(dir.c_str(), 0700);
+    fs::create_directory(dir + "/web");
     std::ofstream(dir + "/web/old") << "x";
     const hierarchy_folder h(dir, "web");
     BOOST_TEST(h.files().empty());
