@@ -27,4 +27,7 @@ inline boost::test_tools::assertion_result vfork_shares_memory(boost::unit_test:
     return !is_thread_sanitized;
 }
 
+// A precondition of a case that waits for two threads to meet in a moment.
+inline boost::test_tools::assertion_result is_built_for_speed(boost::unit_test::test_unit_id) { return !is_sanitized; }
+
 } // namespace allot

@@ -66,7 +66,9 @@ typedef enum allot_gfp {
     /* At most one of these. They are about limits: where the system has no memory, every call fails. */
     ALLOT_NOFAIL = 1 << 2, /* when nothing else helps, shrinkers included, it goes over the limits */
     ALLOT_ATOMIC = 1 << 3, /* no callbacks, no delays, nobody's stock: what does not fit goes over the limits at once */
-    ALLOT_NOWAIT = 1 << 4  /* no callbacks, no delays, no policy: what does not fit fails */
+    ALLOT_NOWAIT = 1 << 4, /* no callbacks, no delays, no policy: what does not fit fails */
+    ALLOT_GFP_NONE =
+        -0x7fffffff - 1 /* not a flag: makes every int a value of the type, so that a wrong one can be told */
 } allot_gfp;
 
 /* Other flags, or two that exclude each other: NULL with EINVAL. */

@@ -23,7 +23,8 @@ typedef struct allot_kmem_cache allot_kmem_cache;
 
 typedef enum allot_kmem_cache_flags {
     ALLOT_CACHE_DEFAULT = 0,
-    ALLOT_CACHE_HWALIGN = 1 << 0 /* aligned to cache lines of 64 bytes at least */
+    ALLOT_CACHE_HWALIGN = 1 << 0,      /* aligned to cache lines of 64 bytes at least */
+    ALLOT_CACHE_NONE = -0x7fffffff - 1 /* not a flag, as ALLOT_GFP_NONE */
 } allot_kmem_cache_flags;
 
 /* name: kept by copy, at most 31 bytes are. alignment: 0 or a power of two. constructor: NULL, or called on every object
