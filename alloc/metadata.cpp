@@ -95,9 +95,11 @@ bool next_wiped_chunk() {
     return true;
 }
 
+// Other threads may be on their way here: who sees the mark sees that it is set, or would take itself for a child.
 void set_mark() {
-    mark = reinterpret_cast<std::uint64_t *>(meta.wiped_chunks[0]);
-    *mark = 1;
+    auto *m = reinterpret_cast<std::uint64_t *>(meta.wiped_chunks[0]);
+    *m = 1;
+    __atomic_store_n(&mark, m, __ATOMIC_RELEASE);
     meta.wiped_used = 128;
 }
 
@@ -161,7 +163,7 @@ void metadata_for_each_range(void (*visit)(void *state, std::uintptr_t start, st
 }
 
 bool forked_since_start() {
-    std::uint64_t *m = __atomic_load_n(&mark, __ATOMIC_RELAXED);
+    std::uint64_t *m = __atomic_load_n(&mark, __ATOMIC_ACQUIRE);
     return m != nullptr && __atomic_load_n(m, __ATOMIC_RELAXED) == 0;
 }
 
