@@ -99,7 +99,7 @@ namespace {
 // A cache of a tenant that gives blocks back when it is asked, in the ways that a program's may.
 class cache {
 public:
-    cache(allot_tenant *t, std::size_t block_bytes, std::size_t count) : owner_(t), block_bytes_(block_bytes) {
+    cache(allot_tenant *t, std::size_t block_bytes, std::size_t count) : block_bytes_(block_bytes) {
         active_scope scope(t);
         for (std::size_t i = 0; i < count; ++i) blocks.push_back(heap_malloc(block_bytes));
         id_ = allot_shrinker_register(t, bytes_held, give, this);
@@ -133,7 +133,6 @@ private:
         return given;
     }
 
-    allot_tenant *owner_;
     std::size_t block_bytes_;
     int id_;
 };
