@@ -11,6 +11,7 @@
 #include "accounting/thread_charges.hpp"
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 
@@ -41,11 +42,18 @@ void unlink_from_parent(tenant &t, tenant &parent) {
     *link = t.hash_next;
 }
 
-// Everything of a fresh or reused record but its generation.
+void clear(tenant &t, std::size_t from, std::size_t to) {
+    std::memset(reinterpret_cast<char *>(&t) + from, 0, to - from);
+}
+
+// Everything of a fresh or reused record but its generation and its index, which are read without a lock (handle_to) and
+// stay what they are.
 void initialise(tenant &t, std::uint32_t index, std::uint32_t parent, std::uint32_t depth) {
     std::uint32_t generation = t.generation.load(std::memory_order_relaxed);
-    std::memset(static_cast<void *>(&t), 0, sizeof t);
-    t.index = index;
+    clear(t, 0, offsetof(tenant, generation));
+    clear(t, offsetof(tenant, generation) + sizeof t.generation, offsetof(tenant, index));
+    clear(t, offsetof(tenant, index) + sizeof t.index, sizeof t);
+    if (t.index != index) t.index = index; // of a fresh one
     t.counter.parent = parent;
     t.counter.depth = depth;
     t.counter.max.store(unlimited, std::memory_order_relaxed);
