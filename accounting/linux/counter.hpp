@@ -9,6 +9,7 @@
 // Cost: one locked instruction a level; with protection `always`, two more at each protected one.
 #pragma once
 
+#include "accounting/base/cache_line.hpp"
 #include "accounting/linux/engine_config.hpp"
 #include "accounting/linux/tally.hpp"
 
@@ -22,34 +23,41 @@ namespace allot::memcg {
 
 inline constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max() / page_bytes;
 
-// The fields, by layout. relaxed throughout: the kernel's full barriers order a charge against a limit that is lowered by
-// set_max's loop, which nothing here uses; figures are read when all is quiet.
-template<counter_layout>
-struct counter_fields {
-    std::atomic<std::int64_t> usage{0}, min{0}, low{0}, high{no_limit}, max{no_limit};
-    std::atomic<std::int64_t> min_usage{0}, low_usage{0}, children_min_usage{0}, children_low_usage{0};
-    std::atomic<std::int64_t> watermark{0};
-};
-
-template<>
-struct counter_fields<counter_layout::split> {
-    alignas(64) std::atomic<std::int64_t> usage{0};
-    alignas(64) std::atomic<std::int64_t> min_usage{0};
-    std::atomic<std::int64_t> low_usage{0}, children_min_usage{0}, children_low_usage{0}, watermark{0};
-    alignas(64) std::atomic<std::int64_t> min{0};
-    std::atomic<std::int64_t> low{0}, high{no_limit}, max{no_limit};
-};
-
 // Which of the tally's counts a counter's additions go to.
 enum class counted_as : std::uint8_t { memory, kernel_memory };
 
-template<engine_config Config>
-struct counter : counter_fields<Config.layout> {
-    counter *parent = nullptr; // written before anybody charges
+// The fields, by layout, in the kernel's order; Counter is the type of a level. relaxed throughout: the kernel's full
+// barriers order a charge against a limit that is lowered by set_max's loop, which nothing here uses; figures are read when
+// all is quiet. parent and kind are written before anybody charges.
+template<counter_layout, typename Counter>
+struct counter_fields { // what every charge writes shares a line with what every charge reads
+    alignas(cache_line_bytes) std::atomic<std::int64_t> usage{0};
+    std::atomic<std::int64_t> min{0}, low{0}, high{no_limit}, max{no_limit};
+    std::atomic<std::int64_t> min_usage{0}, children_min_usage{0};
     counted_as kind = counted_as::memory;
+    alignas(cache_line_bytes) std::atomic<std::int64_t> low_usage{0};
+    std::atomic<std::int64_t> children_low_usage{0}, watermark{0};
+    Counter *parent = nullptr;
+};
+
+template<typename Counter>
+struct counter_fields<counter_layout::split, Counter> {
+    alignas(cache_line_bytes) std::atomic<std::int64_t> usage{0};
+    alignas(cache_line_bytes) std::atomic<std::int64_t> min_usage{0};
+    std::atomic<std::int64_t> children_min_usage{0}, low_usage{0}, children_low_usage{0}, watermark{0};
+    alignas(cache_line_bytes) std::atomic<std::int64_t> min{0};
+    std::atomic<std::int64_t> low{0}, high{no_limit}, max{no_limit};
+    Counter *parent = nullptr;
+    counted_as kind = counted_as::memory;
+};
+
+template<counter_layout Layout, protection_update Protection>
+struct counter : counter_fields<Layout, counter<Layout, Protection>> {
+    using fields = counter_fields<Layout, counter>;
+    using fields::kind, fields::parent;
 
     // All levels, or none. nullptr: charged; else the level that had no room.
-    counter *try_charge(std::int64_t pages, tally &t) {
+    [[gnu::noinline]] counter *try_charge(std::int64_t pages, tally &t) {
         ++t.walks;
         for (counter *c = this; c != nullptr; c = c->parent) {
             std::int64_t now = c->add(pages, t);
@@ -64,12 +72,12 @@ struct counter : counter_fields<Config.layout> {
     }
 
     // Without a look at limits.
-    void charge(std::int64_t pages, tally &t) {
+    [[gnu::noinline]] void charge(std::int64_t pages, tally &t) {
         ++t.walks;
         for (counter *c = this; c != nullptr; c = c->parent) c->charged(c->add(pages, t), t);
     }
 
-    void uncharge(std::int64_t pages, tally &t) {
+    [[gnu::noinline]] void uncharge(std::int64_t pages, tally &t) {
         ++t.walks;
         for (counter *c = this; c != nullptr; c = c->parent) c->cancel(pages, t);
     }
@@ -98,7 +106,7 @@ private:
                      std::atomic<std::int64_t> &sum, std::int64_t now, tally &t) {
         std::int64_t set = setting.load(std::memory_order_relaxed), last = told.load(std::memory_order_relaxed);
         std::int64_t part = std::min(now, set);
-        bool is_due = Config.protection == protection_update::always ? set != 0 || last != 0 : part != last;
+        bool is_due = Protection == protection_update::always ? set != 0 || last != 0 : part != last;
         if (!is_due) return;
         ++t.protection;
         std::int64_t before = told.exchange(part, std::memory_order_relaxed);

@@ -1,12 +1,10 @@
-// The variants as types: what engine.hpp, the tests and the benchmarks are instantiated with.
+// The variants as types: what engine.hpp is instantiated with, and what tests and benchmarks choose an engine by.
 //
 // Threads: types. Owner: none. Invariants: a name is that of variants.def, with _v1 behind it for v1's hierarchy.
-// Cost: a whole engine is compiled for each type that is used.
+// Cost: a whole engine is compiled for each, in engines_v1.cpp and engines_v2.cpp.
 #pragma once
 
 #include "accounting/linux/engine_config.hpp"
-
-#include <tuple>
 
 namespace allot::memcg {
 
@@ -23,18 +21,5 @@ namespace allot::memcg {
     };
 #include "accounting/linux/variants.def"
 #undef ALLOT_VARIANT
-
-namespace detail {
-struct end_of_list {};
-template<typename... T>
-auto drop_last(std::tuple<end_of_list, T...>) -> std::tuple<T...>;
-} // namespace detail
-
-// All of them, for loops over types.
-using all_variants = decltype(detail::drop_last(std::tuple<detail::end_of_list
-#define ALLOT_VARIANT(id, configuration, text) , id, id##_v1
-#include "accounting/linux/variants.def"
-#undef ALLOT_VARIANT
-                                                           >{}));
 
 } // namespace allot::memcg

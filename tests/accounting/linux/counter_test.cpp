@@ -5,6 +5,7 @@
 #include "accounting/linux/variants.hpp"
 
 #include <thread>
+#include <tuple>
 #include <vector>
 
 using namespace allot::memcg;
@@ -13,7 +14,7 @@ namespace {
 
 template<typename Variant>
 struct tree {
-    counter<Variant::config> root, middle, leaf;
+    counter<Variant::config.layout, Variant::config.protection> root, middle, leaf;
     tally counts;
     tree() {
         middle.parent = &root;
@@ -76,8 +77,8 @@ BOOST_AUTO_TEST_CASE(above_its_protection_a_counter_exchanges_with_each_charge_u
 }
 
 BOOST_AUTO_TEST_CASE(usage_has_a_cache_line_of_its_own_since_6_1) {
-    counter<linux_6_1_config> split;
-    counter<linux_6_0_config> packed;
+    counter<counter_layout::split, protection_update::when_changed> split;
+    counter<counter_layout::packed, protection_update::always> packed;
     auto distance = [](const void *a, const void *b) {
         return static_cast<const char *>(a) - static_cast<const char *>(b);
     };
