@@ -84,15 +84,6 @@ void run_for_time(const benchmark &b, double seconds) {
     print_line(b, slices, rounds);
 }
 
-// A tracer stops here; without one the program dies, as anybody who gave --traps by mistake should learn.
-void trap() {
-#if defined(__x86_64__)
-    __asm__ volatile("int3" ::: "memory");
-#else
-    __builtin_trap();
-#endif
-}
-
 void run_iterations(const benchmark &b, const settings &s) {
     if (s.warm_up != 0) b.run(s.warm_up);
     std::vector<double> slices(1);
@@ -155,6 +146,14 @@ clock_kind chosen_clock(const char *text, clock_kind otherwise) {
 void fail(const std::string &what) {
     std::fprintf(stderr, "bench: %s\n", what.c_str());
     std::exit(2);
+}
+
+void trap() {
+#if defined(__x86_64__)
+    __asm__ volatile("int3" ::: "memory");
+#else
+    __builtin_trap();
+#endif
 }
 
 std::uint64_t number(const std::string &text) {

@@ -53,6 +53,9 @@ int run(int argc, char **argv, const char *usage, const arguments &defaults, fac
 // A line on stderr that names what was wrong and what is expected; exit 2.
 [[noreturn]] void fail(const std::string &what);
 
+// A tracer (bench/step) stops here; without one the program dies, as anybody who gave --traps by mistake should learn.
+void trap();
+
 // A number of 1 and more, with K, M or G as powers of 1024; fail() if it is not one.
 std::uint64_t number(const std::string &text);
 
