@@ -21,7 +21,7 @@ void for_each_header(Visit visit) {
     }
 }
 
-#ifndef ALLOT_NULL_HOOKS
+#ifdef ALLOT_ACCOUNTED_HOOKS
 // What the vector names: all of a shared slab, the exceptions of a private one, which its own owner is not charged for.
 void recount_vector(const slab *s, recount_sink &sink) {
     const std::uint32_t *owners = owners_of(s);
@@ -46,7 +46,7 @@ void subtract_pending(void *slot, void *state) {
 
 } // namespace
 
-#ifndef ALLOT_NULL_HOOKS
+#ifdef ALLOT_ACCOUNTED_HOOKS
 void recount(recount_sink &sink) {
     for_each_header([&](slab *s) {
         if (s->kind == unit_kind::private_slab)

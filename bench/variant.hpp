@@ -8,6 +8,9 @@
 //   stays loaded for ever. Invariants: no pointer but those said to be optional is null. Cost: one dlopen.
 #pragma once
 
+#include "bench/engine_module.hpp"
+#include "bench/experiment.hpp"
+
 #include <cstddef>
 #include <string>
 
@@ -24,6 +27,10 @@ struct variant {
     int (*tenant_set)(allot_tenant *, const char *file, const char *value);
     int (*tenant_destroy)(allot_tenant *);
     int (*transfer)(void *block, allot_tenant *to);
+    engine_counts *count; // of a variant that was loaded with a setting
+
+    // What all threads were counted for so far, while none allocates; nothing where nobody counts.
+    [[nodiscard]] counts counted() const;
 };
 
 // Whether the build shows all of the functions about tenants.
@@ -38,5 +45,9 @@ void demand_tenants(const variant &);
 // "allot" or "null". Calls fail() where there is no such variant or its library is not beside the benchmarks. The
 // accounted one is given a tree of three levels with limits, unless the environment says otherwise.
 variant load(const std::string &name);
+
+// For an experiment: "null", "allot" (the same objects, linked so that slow paths are counted) or a variant of the kernel's
+// engine, started as the setting says. fail() with the list of names where there is no such variant.
+variant load(const std::string &name, const engine_setting &);
 
 } // namespace allot::bench
