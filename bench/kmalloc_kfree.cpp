@@ -65,38 +65,53 @@ engine_setting engine_setting_of(const settings &s) {
             .keeps_statistics = !s.has_no_statistics};
 }
 
-// One thread's objects of a burst, on lines of their own.
+// One thread's objects of a burst.
 class bursts {
 public:
-    bursts(const variant &v, const settings &s) : v_(v), size_(s.size), blocks_(s.burst) {}
+    bursts(const variant &v, const settings &s)
+        : v_(v), size_(s.size), nr_blocks_(s.burst), blocks_(new void *[s.burst]) {}
 
-    void run(std::uint64_t count) {
-        for (; count > 0; --count) once();
+    void run(std::uint64_t count) const {
+        if (nr_blocks_ == 1)
+            pairs(count, v_.malloc, v_.free, size_);
+        else
+            for (; count > 0; --count) burst();
     }
     // Bursts done. The flag is looked at so seldom that it is not measured.
-    std::uint64_t run_until(const std::atomic<bool> &stop) {
-        const std::uint64_t at_a_time = blocks_.size() < 256 ? 256 / blocks_.size() : 1;
+    std::uint64_t run_until(const std::atomic<bool> &stop) const {
+        const std::uint64_t at_a_time = nr_blocks_ < 256 ? 256 / nr_blocks_ : 1;
         std::uint64_t count = 0;
         for (; !stop.load(std::memory_order_relaxed); count += at_a_time) run(at_a_time);
         return count;
     }
 
 private:
-    void once() {
-        void **const blocks = blocks_.data();
-        const std::size_t n = blocks_.size();
-        for (std::size_t i = 0; i < n; ++i) {
-            blocks[i] = v_.malloc(size_);
-            if (blocks[i] == nullptr) [[unlikely]]
-                fail("the allocation was refused: fewer threads, smaller bursts or sizes");
-            touch(blocks[i]);
+    [[noreturn]] static void refused() { fail("an allocation was refused: fewer threads, smaller bursts or sizes"); }
+
+    // By value, so that nothing has to be read anew after each call.
+    static void pairs(std::uint64_t count, decltype(variant::malloc) allocate, decltype(variant::free) free_block,
+                      std::size_t size) {
+        for (; count > 0; --count) {
+            void *p = allocate(size);
+            if (p == nullptr) [[unlikely]]
+                refused();
+            touch(p);
+            free_block(p);
         }
-        for (std::size_t i = n; i-- > 0;) v_.free(blocks[i]);
+    }
+    void burst() const {
+        for (std::size_t i = 0; i < nr_blocks_; ++i) {
+            blocks_[i] = v_.malloc(size_);
+            if (blocks_[i] == nullptr) [[unlikely]]
+                refused();
+            touch(blocks_[i]);
+        }
+        for (std::size_t i = nr_blocks_; i-- > 0;) v_.free(blocks_[i]);
     }
 
     const variant v_;
-    const std::size_t size_;
-    std::vector<void *> blocks_;
+    const std::size_t size_, nr_blocks_;
+    const std::unique_ptr<void *[]> blocks_;
 };
 
 constexpr std::uint64_t warm_up_bursts = 64;
