@@ -190,15 +190,22 @@ tenant *charge_exactly(const refused_charge &charge, tenant &t, charge_limit lim
     return level;
 }
 
+// Whether a charge that the level refuses, after a drain of top, is refused: not by a level above, which has not been drained,
+// and not by one below whose usage may be a charge on its way that top refuses too.
+bool is_decided(const tenant &level, const tenant &top, whom locked) {
+    if (&level == &top) return true;
+    return level.counter.depth > top.counter.depth && locked == whom::everyone;
+}
+
 // Everything has been taken that can be, at `top`. What the thread may do beyond max. nullptr: charged.
-tenant *charge_beyond(const refused_charge &charge, tenant &asked, const tenant &top, tenant *level) {
+tenant *charge_beyond(const refused_charge &charge, tenant &asked, const tenant &top, whom locked, tenant *level) {
     if (may_use_headroom(asked, charge.bytes)) {
         level = charge_exactly(charge, asked, charge_limit::headroom);
         if (level == nullptr) {
             asked.headroom_charges.fetch_add(1, std::memory_order_relaxed);
             return nullptr;
         }
-        if (level->counter.depth < top.counter.depth) return level; // it has not been drained yet
+        if (!is_decided(*level, top, locked)) return level;
     }
     if (charges_here.mode == charge_mode::forced) return charge_exactly(charge, asked, charge_limit::none);
     return level;
@@ -249,8 +256,8 @@ tenant *drain_subtree(const tenant &top, whom who, const refused_charge &charge,
     below.take_unused(known);
     tenant *level = charge_exactly(charge, asked, charge_limit::max);
     if (level == nullptr) charge_fitted(asked);
-    if (level != nullptr && level->counter.depth >= top.counter.depth) level = charge_beyond(charge, asked, top, level);
-    if (level != nullptr && level->counter.depth >= top.counter.depth) {
+    if (level != nullptr && is_decided(*level, top, who)) level = charge_beyond(charge, asked, top, who, level);
+    if (level != nullptr && is_decided(*level, top, who)) {
         if (charge.ctx != nullptr && charge.d != 0) context_take_back(*charge.ctx, charge.d, asked);
         leave_refusal(*charge.left, charge.obj_cgroup, level->counter.depth, refusal_kind::limit, charge.bytes);
     }
@@ -263,8 +270,7 @@ tenant *drain_subtree(const tenant &top, whom who, const refused_charge &charge,
 }
 
 // The same with the locks that it needs: where nobody below holds anything, neither the registry's nor a direct one.
-tenant *drain_level(const tenant &top, const refused_charge &charge, tenant &asked, drain_locks &locks) {
-    whom who = must_lock(top);
+tenant *drain_level(const tenant &top, whom who, const refused_charge &charge, tenant &asked, drain_locks &locks) {
     region().draining.store(top.index, std::memory_order_seq_cst);
     if (who == whom::holders && top.counter.nr_holding.load(std::memory_order_seq_cst) == 0) who = whom::nobody;
     if (who != whom::nobody) locks.lock_registry();
@@ -283,12 +289,16 @@ bool drain_and_try(const refused_charge &charge) {
     if (level == nullptr) return true;
     take_what_handlers_left();
     count_event(*level, allot_event_max);
-    // A level above may refuse when the first has been drained: then its subtree, which contains the first's.
     drain_locks locks;
-    const tenant *top = nullptr;
-    while (level != nullptr && (top == nullptr || level->counter.depth < top->counter.depth)) {
-        top = level;
-        level = drain_level(*top, charge, asked, locks);
+    const tenant *top = level;
+    for (whom who = must_lock(*top); level != nullptr;) {
+        level = drain_level(*top, who, charge, asked, locks);
+        if (level == nullptr || is_decided(*level, *top, who)) break;
+        // A level above refuses when the first has been drained: then its subtree, which contains the first's. One below
+        // that does had room before: perhaps it has again, once what is on its way has been given up.
+        bool is_above = level->counter.depth < top->counter.depth;
+        if (is_above) top = level;
+        who = is_above ? must_lock(*top) : whom::everyone;
     }
     region().draining.store(0, std::memory_order_relaxed);
     return level == nullptr;

@@ -203,6 +203,23 @@ struct repeating {
     repeating &operator=(const repeating &) = delete;
 };
 
+// A thread whose charge never fits at an upper level, and has been made at the lower ones before that is known: for a moment
+// they look full. It is done as a slow path does it, under the context's lock, and nothing else, so that the moment is most
+// of the time.
+struct never_fitting {
+    std::thread thread;
+
+    never_fitting(const std::atomic<bool> &done, allot_tenant *t, std::int64_t bytes)
+        : thread([&done, t, bytes] {
+              context *c = context_open(obj_cgroup_of(t));
+              while (!done) {
+                  lock_scope own(c->lock, lock_rank::context);
+                  if (tree_try_charge(*tenant_from(t), static_cast<std::uint64_t>(bytes)) == nullptr) std::abort();
+              }
+              context_close(c);
+          }) {}
+};
+
 } // namespace
 
 // All of them together fit, so nobody is ever refused. One that begins to hold stock while a drain goes on, which does not
@@ -226,9 +243,7 @@ BOOST_FIXTURE_TEST_CASE(who_begins_to_hold_stock_amid_a_drain_gets_none, verifie
     }
 }
 
-// What never fits at the upper level has been charged to the lower one before that is known: for a moment that looks full.
-// It is done here as a slow path does it, under the context's lock, and nothing else, so that the moment is most of the
-// time; the levels in between make it longer.
+// The levels in between make the moment longer in which the lower one looks full.
 BOOST_FIXTURE_TEST_CASE(a_charge_that_a_higher_level_will_refuse_is_no_reason_to_refuse_another, verified) {
     BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "1M") == 0);
     std::string path = "/case";
@@ -236,24 +251,69 @@ BOOST_FIXTURE_TEST_CASE(a_charge_that_a_higher_level_will_refuse_is_no_reason_to
     allot_tenant *lower = make(path.c_str(), "1200K");
     allot_tenant *b = make((path + "/b").c_str());
     std::atomic<bool> done{false};
-    std::thread never([&] {
-        context *c = context_open(obj_cgroup_of(b));
-        while (!done) {
-            lock_scope own(c->lock, lock_rank::context);
-            if (tree_try_charge(*tenant_from(b), 1100 * kib) == nullptr) std::abort();
-        }
-        context_close(c);
-    });
+    never_fitting never(done, b, 1100 * kib);
     {
         repeating fits(done, make((path + "/a").c_str()), 512 * kib);
         std::this_thread::sleep_for(crowd_time(1500));
         done = true;
         fits.thread.join();
-        never.join();
+        never.thread.join();
         BOOST_TEST(fits.refusals == 0u);
         BOOST_TEST(fits.charges > 0u);
     }
     BOOST_TEST(keyed(lower, "memory.events.local", "oom") == 0u);
+}
+
+namespace {
+
+// Until somebody waits for a lock, or it does not matter any more; `alone` is what the word was when nobody did.
+void wait_for_a_waiter(const lock_word &lock, std::uint32_t alone, const std::atomic<bool> &done) {
+    while (lock == alone && !done) os_yield();
+}
+
+} // namespace
+
+// As above, but the upper level is the first to refuse, for a neighbour's stock; the lower one, which had room, does so once
+// that is taken, for by then the other charge is on its way. Who waits for whom makes it happen in this order.
+BOOST_FIXTURE_TEST_CASE(nor_is_it_once_the_higher_level_has_been_drained, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "1M") == 0);
+    allot_tenant *lower = make("/case/lower", "1200K"), *a = make("/case/lower/a"), *b = make("/case/lower/b");
+    context *neighbour = context_open(obj_cgroup_of(make("/case/neighbour")));
+    BOOST_TEST_REQUIRE(charge(neighbour, 16));
+    BOOST_TEST_REQUIRE(usage_of("/case/neighbour") > 4u * kib);
+    context *of_b = context_open(obj_cgroup_of(b));
+    std::atomic<bool> go{false}, is_on_its_way{false}, is_done{false}, is_charged{false};
+
+    lock_take(neighbour->lock, lock_rank::context); // the drain waits for it
+    std::uint32_t neighbours_alone = neighbour->lock;
+    std::thread fits([&] {
+        context *c = context_open(obj_cgroup_of(a));
+        net_word d = net_of(mib - 4 * kib, 1);
+        is_charged = context_charge(*c, d) || context_charge_slow(c, d);
+        is_done = true;
+        if (is_charged) uncharge(c, mib - 4 * kib);
+        context_close(c);
+    });
+    std::thread never_fits([&] {
+        while (!go) os_yield();
+        lock_scope own(of_b->lock, lock_rank::context);
+        std::uint32_t alone = of_b->lock;
+        if (tree_try_charge(*tenant_from(b), 1100 * kib, tenant_from(top)) != nullptr) std::abort();
+        is_on_its_way = true;
+        wait_for_a_waiter(of_b->lock, alone, is_done);
+        tree_uncharge(*tenant_from(b), 1100 * kib, tenant_from(top));
+    });
+    wait_for_a_waiter(neighbour->lock, neighbours_alone, is_done);
+    go = true;
+    while (!is_on_its_way) os_yield();
+    lock_give(neighbour->lock, lock_rank::context);
+    never_fits.join();
+    fits.join();
+    BOOST_TEST(is_charged);
+    BOOST_TEST(keyed(lower, "memory.events.local", "max") == 0u);
+    uncharge(neighbour, 16);
+    context_close(neighbour);
+    context_close(of_b);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_refusal_where_nobody_holds_stock_seals_and_counts_nobody, verified) {
