@@ -29,6 +29,9 @@ void lock_all_direct() {
 void unlock_all_direct() {
     for (lock_line &line : region().direct_locks) lock_give(line.word, lock_rank::direct);
 }
+void pass_direct_locks() {
+    for (lock_line &line : region().direct_locks) lock_scope pass(line.word, lock_rank::direct);
+}
 
 namespace {
 

@@ -46,9 +46,11 @@ struct refused_charge {
 // blocked.
 [[nodiscard]] bool drain_and_charge(const refused_charge &charge);
 
-// Takes all stocks below top, for a limit that has been lowered: what lies in stock could be used in spite of it. With
-// drain lock and registry lock.
+// Takes all stocks below top, for a limit that has been lowered: what lies in stock could be used in spite of it. Charges
+// through contexts that are on their way are waited for. With drain lock and registry lock.
 void drain_subtree_of(const tenant &top);
+// Waits for charges without context that are on their way. Holds no lock behind the registry's.
+void pass_direct_locks();
 
 // Before this process forbids itself system calls: takes all stocks while that can be done, and goes on without stocks.
 void membarrier_forbid();

@@ -104,10 +104,12 @@ int reset_peak(tenant &t, const char *) {
 int set_max(tenant &t, const char *value) {
     std::uint64_t max;
     if (!parse_tenant_size(t, value, max)) return -EINVAL;
-    std::uint64_t before = t.counter.max.exchange(max, std::memory_order_relaxed);
-    // A charge ahead that read the old limit may still be on its way: it is made under a context's lock, which the drain
-    // waits for, and what it charged ahead is taken.
-    if (max < before) drain_subtree_of(t);
+    if (t.counter.max.exchange(max, std::memory_order_relaxed) == max) return 0;
+    // A charge that read the old limit may still be on its way. Below a lowered one it must have arrived before anyone relies
+    // on the new one, and what it charged ahead must go; by a raised one it may have been refused, and what it leaves at the
+    // levels below until it gives up must not be a reason to refuse others. It holds a lock, and all are taken here.
+    pass_direct_locks();
+    drain_subtree_of(t);
     return 0;
 }
 

@@ -32,7 +32,7 @@ struct page_counter {
     std::atomic<std::uint64_t> peak;
 
     // Written by who sets limits; read by every charger. relaxed: a charge that races with a new limit is ordered before
-    // it, and the next one sees it.
+    // it, and the next one sees it; who sets max waits for those that race. min and low seq_cst: see propagate().
     alignas(cache_line_bytes) std::atomic<std::uint64_t> min;
     std::atomic<std::uint64_t> low, high, max;
     // Contexts of this level and below: among how many what is left must be shared. Written under the registry lock;

@@ -3,6 +3,7 @@
 
 #include "accounting/memory_files.hpp"
 
+#include "accounting/drain.hpp"
 #include "tests/support/verified.hpp"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace allot;
@@ -33,6 +35,28 @@ BOOST_FIXTURE_TEST_CASE(a_percentage_is_of_the_parents_max, verified) {
     BOOST_TEST(tenant_set(a, "memory.max", "25%") == 0);
     BOOST_TEST(get(a, "memory.max") == "2621440\n");
     BOOST_TEST(tenant_set(a, "memory.max", "101%") == -EINVAL);
+}
+
+// Who is amid a charge has perhaps read the old limit: afterwards nothing may be charged by it, nor refused. The test plays
+// somebody who is amid one by holding the lock that it takes.
+BOOST_FIXTURE_TEST_CASE(setting_max_waits_for_charges_that_are_on_their_way, verified) {
+    context *c = context_open(obj_cgroup_of(top));
+    for (const char *max : {"1M", "2M", "max"})
+        for (auto [lock, rank] : {std::pair{&c->lock, lock_rank::context},
+                                  std::pair{&direct_lock_of(tenant_from(top)->index), lock_rank::direct}}) {
+            std::atomic<bool> is_set{false};
+            lock_take(*lock, rank);
+            std::thread setter([&, max = max] {
+                BOOST_TEST(tenant_set(top, "memory.max", "3M") == 0);
+                BOOST_TEST(tenant_set(top, "memory.max", max) == 0);
+                is_set = true;
+            });
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            BOOST_TEST(!is_set);
+            lock_give(*lock, rank);
+            setter.join();
+        }
+    context_close(c);
 }
 
 BOOST_FIXTURE_TEST_CASE(events_are_flat_keyed_in_the_kernels_order, verified) {
