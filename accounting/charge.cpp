@@ -229,8 +229,8 @@ bool context_charge_slow(context *c, net_word d) {
 }
 
 void context_uncharge_slow(context *c) {
-    if (holds_locks()) [[unlikely]] { // there is no waiting here
-        region().handlers_left.store(1, std::memory_order_relaxed);
+    if (holds_locks()) [[unlikely]] {                               // there is no waiting here
+        region().handlers_left.store(1, std::memory_order_release); // with what it has added to net
         return;
     }
     lock_scope own(c->lock, lock_rank::context);

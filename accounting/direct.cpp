@@ -122,7 +122,7 @@ void defer(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind kind) {
     constexpr auto most = static_cast<std::uint64_t>(usage_max); // nobody has more, and no sum is to overflow
     auto &deferred = record_at<struct obj_cgroup>(obj_cgroup).*deferred_of(kind);
     deferred.fetch_add(bytes < most ? bytes : most, std::memory_order_relaxed);
-    region().nr_deferred.fetch_add(1, std::memory_order_relaxed);
+    region().nr_deferred.fetch_add(1, std::memory_order_release);
 }
 
 } // namespace

@@ -119,19 +119,26 @@ private:
     const context *const own_;
 };
 
-// Rare: what signal handlers gave back and could not uncharge, in handles and in contexts. The drain lock keeps tenants.
+// Handles end under the registry lock, which who calls holds. Also one whose last reference has been put by a handler that
+// could not free it.
+void take_all_deferred() {
+    for (std::uint32_t index = 1; index < record_count<obj_cgroup>(); ++index) {
+        obj_cgroup &o = record_at<obj_cgroup>(index);
+        if (o.tenant.load(std::memory_order_relaxed) != 0) take_deferred(o);
+    }
+}
+
+// Rare: what signal handlers gave back and could not uncharge, in handles and in contexts. Each hint is taken before what it
+// hints at is looked for.
 void take_what_handlers_left() {
-    if (region().nr_deferred.exchange(0, std::memory_order_relaxed) != 0)
-        for (std::uint32_t index = 1; index < record_count<obj_cgroup>(); ++index) {
-            obj_cgroup &o = record_at<obj_cgroup>(index);
-            // One whose last reference has been put just now, or by a handler that could not free it, too.
-            if (o.tenant.load(std::memory_order_relaxed) != 0) take_deferred(o);
-        }
-    if (region().handlers_left.load(std::memory_order_relaxed) == 0) [[likely]]
+    bool in_handles = region().nr_deferred.load(std::memory_order_relaxed) != 0;
+    bool in_contexts = region().handlers_left.load(std::memory_order_relaxed) != 0;
+    if (!in_handles && !in_contexts) [[likely]]
         return;
-    region().handlers_left.store(0, std::memory_order_relaxed);
     lock_scope registry(region().registry_lock.word, lock_rank::registry);
-    drain_subtree_of(root_tenant());
+    if (in_handles && region().nr_deferred.exchange(0, std::memory_order_acquire) != 0) take_all_deferred();
+    if (in_contexts && region().handlers_left.exchange(0, std::memory_order_acquire) != 0)
+        drain_subtree_of(root_tenant());
 }
 
 const tenant *common_ancestor(const tenant *a, const tenant *b) {

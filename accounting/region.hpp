@@ -73,11 +73,10 @@ struct region_header {
     lock_line direct_locks[nr_direct_locks]; // by tenant index: charges without context
     // What should not have happened and was put right: uncharges of more than was charged, and the like. relaxed.
     alignas(cache_line_bytes) std::atomic<std::uint64_t> anomalies;
-    // Bytes that signal handlers gave back while they could not wait for a lock; see uncharge_bytes. relaxed: a hint
-    // that some handle has a deferred sum.
+    // Signal handlers gave bytes back while they could not wait for a lock (see uncharge_bytes): a hint that some handle has
+    // a deferred sum. Written by handlers, release; taken by drains, acquire: who takes the hint sees what it hints at.
     std::atomic<std::uint32_t> nr_deferred;
-    // Signal handlers freed amid slow paths: contexts that are said to hold nothing may hold something. relaxed: a handler
-    // that is not finished is no free yet.
+    // Signal handlers freed amid slow paths: contexts that are said to hold nothing may hold something. As above.
     std::atomic<std::uint32_t> handlers_left;
     // Index of the tenant below which a drain goes on, 0: none. Written by who holds the drain lock; read by who is about
     // to hold stock. seq_cst: see context_begin_holding.

@@ -342,6 +342,30 @@ BOOST_FIXTURE_TEST_CASE(a_refusal_where_nobody_holds_stock_seals_and_counts_nobo
     destroy_below("/neighbour");
 }
 
+// A drain takes over what handlers could not give back, while the handle that it was charged to ends.
+BOOST_FIXTURE_TEST_CASE(a_handle_may_end_amid_a_drain, verified) {
+    constexpr int handles = 3000;
+    std::atomic<bool> done{false};
+    {
+        repeating refused(done, make("/case/full", "0"), 16);
+        for (int i = 0; i < handles; ++i) {
+            allot_tenant *t = make("/case/t");
+            std::uint32_t handle = obj_cgroup_get(t);
+            BOOST_TEST_REQUIRE(charge_bytes(handle, 4096, charge_kind::external));
+            {
+                lock_scope amid(direct_lock_of(tenant_from(t)->index), lock_rank::direct);
+                uncharge_bytes(handle, 4096, charge_kind::external);
+            }
+            BOOST_TEST_REQUIRE(tenant_destroy(t) == 0);
+            obj_cgroup_put(handle);
+        }
+        done = true;
+        refused.thread.join();
+        BOOST_TEST(refused.charges == 0u);
+    }
+    BOOST_TEST(usage_of("/case") == 0u);
+}
+
 // A free in a handler that interrupted one of our own functions cannot give anything back, and its context is not counted as
 // holding. The test plays the interrupted function by holding a lock.
 BOOST_FIXTURE_TEST_CASE(what_a_handler_frees_amid_a_slow_path_is_no_reason_to_refuse_another, verified) {
