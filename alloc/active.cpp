@@ -76,15 +76,23 @@ void change_to(home *h, allot_tenant *tenant) {
 
 void change_scope(home *h) {
     if (h->busy) return;
-    visit here(h);
-    (void)use_heap_of(h, thread_here.unaccounted != 0 ? hooks::root_tenant() : chosen());
+    {
+        visit here(h);
+        (void)use_heap_of(h, thread_here.unaccounted != 0 ? hooks::root_tenant() : chosen());
+    }
+    if (is_asked_for(h)) [[unlikely]]
+        serve_requests(h);
 }
 
 } // namespace
 
 bool begin_to_work(home *h) {
     h->current = h->own;
-    return work_for(h, chosen());
+    if (!work_for(h, chosen())) return false;
+    // A thread that has said farewell would leave the home again before its caller has used it.
+    if (thread_here.farewells == 0 && is_asked_for(h)) [[unlikely]]
+        serve_requests(h);
+    return true;
 }
 
 void serve_requests(home *h) {

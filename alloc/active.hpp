@@ -10,7 +10,8 @@
 //   mover:  request, membarrier, blank the pointer          thread: pointer, then request
 //   reset:  say which tenant, membarrier, look at works_for   thread: works_for, then which tenant is being reset
 // Either the thread sees what the other one has said, or the other one comes after and sees (or overwrites) what it has
-// stored. Without membarrier both pass through one shared word instead.
+// stored. Without membarrier both pass through one shared word instead. So whoever writes the pointer looks for a request
+// afterwards: begin_to_work, serve_requests, and each change of tenant or scope.
 //
 // Threads: the home's own, not amid a slow path, unless it says otherwise.
 // Invariants: 1. thread_here.active is home::current, or heap_of_nobody with somebody's request on its way or served.
@@ -21,7 +22,7 @@
 
 namespace allot {
 
-// Chooses for a home that was just moved into. False: no memory for a heap.
+// Chooses for a home that was just moved into, and serves what was asked of it meanwhile. False: no memory for a heap.
 [[nodiscard]] bool begin_to_work(home *);
 // The pointer has been blanked: serves what was asked for, and puts it right.
 void serve_requests(home *);

@@ -169,6 +169,7 @@ void threads_list(void (*each)(void *state, std::uint32_t thread_id, allot_tenan
 void serve_waiting_move(home *h) {
     if (waiting.length.load(std::memory_order_relaxed) == 0) [[likely]]
         return;
+    if (thread_here.farewells != 0) return; // as in begin_to_work
     std::uint32_t self = os_tid();
     allot_tenant *to = nullptr;
     {

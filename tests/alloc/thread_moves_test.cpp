@@ -9,6 +9,7 @@
 #include <atomic>
 #include <barrier>
 #include <cerrno>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <thread>
@@ -63,7 +64,39 @@ std::map<std::uint32_t, allot_tenant *> listed() {
     return found;
 }
 
+bool has_home(std::uint32_t thread_id) {
+    for (home *h = homes_first(); h != nullptr; h = h->next_home)
+        if (h->thread_id == thread_id) return true;
+    return false;
+}
+
 } // namespace
+
+// The first case, so that the thread finds no home to move into: it makes one, and waits for the registry, to open a context,
+// while it is asked. The request must not be passed by when it writes its pointer.
+BOOST_FIXTURE_TEST_CASE(a_move_amid_the_first_call_of_a_thread_is_served, allocated) {
+    allot_tenant *a = make("/case/a"), *active = nullptr;
+    std::atomic<std::uint32_t> id{0};
+    std::atomic<bool> go{false};
+    std::thread target([&] {
+        id = os_tid();
+        while (!go) os_yield();
+        for (int i = 0; i < 2; ++i) heap_free(heap_malloc(16));
+        active = heap_active();
+        heap_set_active(top);
+    });
+    while (id == 0) os_yield();
+    int moved;
+    {
+        lock_scope registry(region().registry_lock.word, lock_rank::registry);
+        go = true;
+        while (!has_home(id)) os_yield();
+        moved = thread_move(id, a);
+    }
+    target.join();
+    BOOST_TEST(moved == 0);
+    BOOST_TEST(active == a);
+}
 
 BOOST_FIXTURE_TEST_CASE(a_moved_thread_charges_the_new_tenant_from_its_next_allocation, allocated) {
     allot_tenant *a = make("/case/a"), *b = make("/case/b");
@@ -209,6 +242,38 @@ BOOST_FIXTURE_TEST_CASE(threads_in_full_swing_can_be_moved, allocated) {
     BOOST_TEST(moved > 100u);
     BOOST_TEST(switches > 20u);
     for (allot_tenant *t : tenants) BOOST_TEST(tenant_current(t) == 0u);
+}
+
+// A request that comes while the thread writes its pointer itself must not be passed by.
+BOOST_FIXTURE_TEST_CASE(a_move_amid_the_end_of_a_scope_is_served, allocated) {
+    allot_tenant *tenants[] = {make("/case/a"), make("/case/b")};
+    std::atomic<std::uint32_t> id{0};
+    std::atomic<unsigned> moves{0}, seen{0};
+    std::atomic<bool> done{false};
+    unsigned lost = 0;
+    std::thread target([&] {
+        heap_set_active(top);
+        id = os_tid();
+        for (unsigned answered = 0; !done;) {
+            heap_unaccounted_begin();
+            heap_unaccounted_end();
+            if (moves == answered) continue;
+            ++answered;
+            if (heap_active() != tenants[answered % 2]) lost++;
+            seen = answered;
+        }
+        heap_set_active(top);
+    });
+    while (id == 0) os_yield();
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    for (unsigned round = 1; std::chrono::steady_clock::now() < end; ++round) {
+        (void)thread_move(id, tenants[round % 2]);
+        moves = round;
+        while (seen != round) os_yield();
+    }
+    done = true;
+    target.join();
+    BOOST_TEST(lost == 0u);
 }
 
 BOOST_FIXTURE_TEST_CASE(the_last_move_wins, allocated) {
