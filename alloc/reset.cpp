@@ -13,7 +13,8 @@ namespace allot {
 
 namespace {
 
-// Whether indices name the tenant; neighbours mostly have one owner, so the last answer is kept.
+// Whether indices name the tenant; neighbours mostly have one owner, so the last answer is kept. Within one unit only: what is
+// freed afterwards may be the last that names an index, which is somebody else's then.
 class ownership {
 public:
     explicit ownership(allot_tenant *tenant) : tenant_(tenant) {}
@@ -33,7 +34,7 @@ private:
 };
 
 // With units held. Marks and chains what lives in the slab and is the tenant's.
-void take_slots(home *h, slab *s, ownership &is_his) {
+void take_slots(home *h, slab *s, ownership is_his) {
     const std::uint32_t *owners = owners_of(s);
     bool is_private = s->kind == unit_kind::private_slab;
     bool has_his = is_private && is_his(s->obj_cgroup);
@@ -49,21 +50,21 @@ void take_slots(home *h, slab *s, ownership &is_his) {
     }
 }
 
-void take_large(home *h, slab *s, ownership &is_his) {
+void take_large(home *h, slab *s, ownership is_his) {
     if (!is_his(__atomic_load_n(&s->obj_cgroup, __ATOMIC_RELAXED))) return;
     set_kind(s, unit_kind::free); // as large_free
     postpone_free(h, reinterpret_cast<void *>(address_of(s)));
 }
 
-void take_from_unit(home *h, slab *s, ownership &is_his) {
+void take_from_unit(home *h, slab *s, allot_tenant *tenant) {
     units_held hold;
     unit_kind kind = kind_of(s);
     if (kind != unit_kind::private_slab && kind != unit_kind::shared_slab && kind != unit_kind::large) return;
     if (s->generation != process_generation()) return;
     if (kind == unit_kind::large)
-        take_large(h, s, is_his);
+        take_large(h, s, ownership(tenant));
     else
-        take_slots(h, s, is_his);
+        take_slots(h, s, ownership(tenant));
 }
 
 } // namespace
@@ -77,9 +78,8 @@ int heap_reset(allot_tenant *tenant) {
         visit here(h); // at its end all that was taken is freed
         tenant_closed closed(tenant);
         if (closed.somebody_is_inside(h)) return -EBUSY;
-        ownership is_his(tenant);
         for (std::uint32_t unit = 1; unit < arena_frontier(); ++unit) {
-            take_from_unit(h, slab_at(unit), is_his);
+            take_from_unit(h, slab_at(unit), tenant);
             // Slab by slab, while it is in the cache.
             if (h->postponed.load(std::memory_order_relaxed) != nullptr) free_postponed_now(h);
         }

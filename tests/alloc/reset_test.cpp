@@ -1,6 +1,8 @@
 #define BOOST_TEST_MODULE reset
 #include <boost/test/unit_test.hpp>
 
+#include "accounting/base/os.hpp"
+#include "accounting/obj_cgroup.hpp"
 #include "alloc/heap.hpp"
 #include "alloc/reset.hpp"
 #include "alloc/transfer.hpp"
@@ -173,6 +175,65 @@ BOOST_FIXTURE_TEST_CASE(the_root_and_what_is_gone_are_said_so, allocated) {
     allot_tenant *gone = make("/case/gone");
     destroy_below("/case/gone");
     BOOST_TEST(heap_reset(gone) == -ESTALE);
+}
+
+namespace {
+
+// Until every unit that the arena has is in use: the next slab lies behind them all.
+std::vector<void *> occupy_free_units() {
+    std::vector<void *> blocks;
+    while (units_statistics().free != 0) blocks.push_back(heap_malloc(200 * kib));
+    return blocks;
+}
+
+} // namespace
+
+// The last block that names an owner's index goes, a tenant that is made at this moment gets the index, and the next block
+// that the reset comes to is his. The other thread holds what the reset needs at two places, to be there at that moment.
+BOOST_FIXTURE_TEST_CASE(an_index_that_is_used_again_meanwhile_is_somebody_elses, allocated) {
+    constexpr std::size_t size = 7000; // of a class that nobody else here uses
+    allot_tenant *t = make("/case/t"), *children[] = {make("/case/t/1"), make("/case/t/2")};
+    // So many idle heaps that each new one is the last new one, closed: no heap names a child any more.
+    for (int i = 0; i < 100; ++i) heap_set_active(make(("/case/many/" + std::to_string(i)).c_str()));
+    std::vector<void *> in_the_way = occupy_free_units();
+    std::uint32_t index = 0;
+    for (allot_tenant *child : children) {
+        heap_set_active(child);
+        BOOST_TEST_REQUIRE(heap_malloc(size) != nullptr);
+        index = obj_cgroup_of(child);
+    }
+    for (const char *another : {"/case/many/a", "/case/many/b"}) heap_set_active(make(another));
+    heap_set_active(top);
+    destroy_below("/case/t/1");
+    destroy_below("/case/t/2");
+    BOOST_TEST(record_at<obj_cgroup>(index).references == 1u); // the block's
+
+    allot_tenant *fresh = nullptr;
+    void *block = nullptr;
+    std::barrier steps(2);
+    std::thread other([&] {
+        heap_set_active(make("/case/other"));
+        heap_free(heap_malloc(size)); // of the slab in which the block will be, behind that of the children
+        lock_word &registry = region().registry_lock.word;
+        lock_take(registry, lock_rank::registry);
+        std::uint32_t alone = registry;
+        steps.arrive_and_wait();
+        while (registry == alone) os_yield(); // until the reset wants it too: to credit what it has found in that slab
+        units_held hold;                      // which it wants for the next one
+        lock_give(registry, lock_rank::registry);
+        while (record_at<obj_cgroup>(index).tenant != 0) os_yield();
+        int error;
+        fresh = tenant_create(top, "fresh", error);
+        heap_set_active(fresh);
+        block = heap_malloc(size);
+        BOOST_TEST(obj_cgroup_of(fresh) == index);
+    });
+    steps.arrive_and_wait();
+    BOOST_TEST(heap_reset(t) == 0);
+    other.join();
+    BOOST_TEST(heap_owner_of(block) == fresh);
+    if (heap_owner_of(block) == fresh) heap_free(block);
+    for (void *p : in_the_way) heap_free(p);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_child_resets_its_own_and_leaves_what_it_inherited, allocated) {
