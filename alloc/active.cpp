@@ -35,25 +35,36 @@ allot_tenant *chosen() {
     return thread_here.active_tenant != nullptr ? thread_here.active_tenant : hooks::default_tenant();
 }
 
-// In a visit. The heap stays that of the tenant before where no other can be opened.
-bool use_heap_of(home *h, allot_tenant *tenant) {
+// In a visit; nullptr: no memory for a heap.
+heap *heap_of(home *h, allot_tenant *tenant) {
     std::uint32_t owner = hooks::owner_get(tenant);
     heap *a = heap_for_owner(h, owner);
     hooks::owner_put(owner); // the heap holds its own reference
-    if (a != nullptr) h->current = a;
-    write_shared(thread_here.active, h->current);
-    order_own_steps();
-    return a != nullptr;
+    return a;
 }
 
-// In a visit, or with signals blocked.
+heap *chosen_heap(const home *h) { return h->chosen.load(std::memory_order_relaxed); }
+
+// In a visit. In an unaccounted scope the root's, if it can be had.
+void use_heap(home *h) {
+    heap *roots = thread_here.unaccounted != 0 ? heap_of(h, hooks::root_tenant()) : nullptr;
+    h->current = roots != nullptr ? roots : chosen_heap(h);
+    write_shared(thread_here.active, h->current);
+    order_own_steps();
+}
+
+// In a visit, or with signals blocked. The heap stays that of the tenant before where no other can be opened.
 bool work_for(home *h, allot_tenant *tenant) {
-    // relaxed, here and below: who reads it in earnest has the membarrier for it.
-    h->works_for.store(tenant, std::memory_order_relaxed);
+    // release: who finds it here sees what the thread has done for the tenant before. That it is found in time, or the
+    // closed tenant here (relaxed), is what the membarrier is for.
+    h->works_for.store(tenant, std::memory_order_release);
     order_own_steps();
     if (allot_tenant *other = closed.tenant.load(std::memory_order_relaxed); other != nullptr) [[unlikely]]
         if (living(tenant) == other) lock_guard wait(closed.lock);
-    return use_heap_of(h, thread_here.unaccounted != 0 ? hooks::root_tenant() : tenant);
+    heap *a = heap_of(h, tenant);
+    if (a != nullptr) h->chosen.store(a, std::memory_order_release); // it is filled in
+    use_heap(h);
+    return a != nullptr;
 }
 
 // The home may be another one's by now: a thread that has said farewell leaves it with each visit.
@@ -61,7 +72,8 @@ bool is_asked_for(const home *h) {
     return thread_here.in_home == h && h->move_to.load(std::memory_order_relaxed) != nullptr;
 }
 
-allot_tenant *active_now(const home *h) { return hooks::tenant_of_owner(h->current->owner); }
+// By the heap, which knows whom it belongs to when the tenant is gone, however long ago.
+allot_tenant *chosen_now(const home *h) { return hooks::tenant_of_owner(chosen_heap(h)->owner); }
 
 void change_to(home *h, allot_tenant *tenant) {
     thread_here.active_tenant = tenant;
@@ -78,7 +90,7 @@ void change_scope(home *h) {
     if (h->busy) return;
     {
         visit here(h);
-        (void)use_heap_of(h, thread_here.unaccounted != 0 ? hooks::root_tenant() : chosen());
+        use_heap(h);
     }
     if (is_asked_for(h)) [[unlikely]]
         serve_requests(h);
@@ -88,6 +100,7 @@ void change_scope(home *h) {
 
 bool begin_to_work(home *h) {
     h->current = h->own;
+    h->chosen.store(h->own, std::memory_order_release);
     if (!work_for(h, chosen())) return false;
     // A thread that has said farewell would leave the home again before its caller has used it.
     if (thread_here.farewells == 0 && is_asked_for(h)) [[unlikely]]
@@ -132,8 +145,12 @@ tenant_closed::~tenant_closed() {
 bool tenant_closed::somebody_is_inside(const home *mine) const {
     for (const home *h = homes_first(); h != nullptr; h = h->next_home) {
         if (h == mine || h->state.load(std::memory_order_acquire) != home_state::lived_in) continue;
-        allot_tenant *works_for = h->works_for.load(std::memory_order_relaxed);
+        // acquire: whoever works for another one by now has finished with this one's slabs.
+        allot_tenant *works_for = h->works_for.load(std::memory_order_acquire);
         if (works_for != nullptr && (works_for == tenant_ || living(works_for) == tenant_)) return true;
+        // What it goes by is gone, or its heap could not be changed: it works for whoever the heap belongs to now.
+        const heap *chosen = h->chosen.load(std::memory_order_acquire);
+        if (chosen != nullptr && hooks::tenant_of_owner(read_shared(chosen->owner)) == tenant_) return true;
     }
     return false;
 }
@@ -146,15 +163,14 @@ void active_child_start() {
 allot_tenant *heap_set_active(allot_tenant *tenant) {
     home *h = home_here();
     if (h == nullptr) return nullptr;
-    allot_tenant *before = thread_here.unaccounted != 0 ? living(chosen()) : active_now(h);
+    allot_tenant *before = chosen_now(h);
     change_to(h, tenant != nullptr ? tenant : hooks::root_tenant());
     return before;
 }
 
 allot_tenant *heap_active() {
     home *h = home_here();
-    if (h == nullptr) return nullptr;
-    return thread_here.unaccounted != 0 ? living(chosen()) : active_now(h);
+    return h == nullptr ? nullptr : chosen_now(h);
 }
 
 void heap_unaccounted_begin() {

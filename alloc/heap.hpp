@@ -76,8 +76,10 @@ struct home {
     heap *heaps;   // newest first; the list only grows, and is walked by others
     heap *own;     // of the process's tenant
     heap *current; // whom the thread allocates for; written by it alone
-    // The tenant that the thread has chosen, which an unaccounted scope does not change. Written by the thread, read by
-    // who resets the tenant or lists its threads; see active.hpp.
+    // The heap of the tenant below. Written by the thread, release; read by who resets its tenant, acquire.
+    std::atomic<heap *> chosen;
+    // The tenant that the thread has chosen, which an unaccounted scope does not change. Written by the thread, release; read
+    // by who resets the tenant, acquire, or lists its threads; see active.hpp.
     std::atomic<allot_tenant *> works_for;
     // What another thread asks for: a tenant to work for from now on. Written by movers, release; taken by the thread.
     std::atomic<allot_tenant *> move_to;

@@ -15,7 +15,8 @@
 // those, with the books and the way home of any other free.
 //
 // Threads: any that is not amid a slow path. While it lasts no other thread begins to work for the tenant
-//   (active.hpp), and the caller sees to it that none frees, resizes or transfers its blocks, or a block to it.
+//   (active.hpp), and the caller sees to it that none frees, resizes or transfers its blocks, or a block to it, and that no
+//   child of it is destroyed for which a thread works.
 // Cost: a look at each header, and at each slot of slabs in which the tenant may have some; then that of the frees.
 #pragma once
 

@@ -60,7 +60,7 @@ heap *idle_heap_to_reuse(home *h, std::uint32_t at_least) {
     std::uint32_t idle = 0;
     heap *last = nullptr;
     for (heap *a = h->heaps; a != nullptr; a = a->next)
-        if (a->nr_slabs == 0 && a != h->own && a != h->current) {
+        if (a->nr_slabs == 0 && a != h->own && a != h->current && a != h->chosen.load(std::memory_order_relaxed)) {
             idle++;
             last = a;
         }

@@ -88,8 +88,10 @@ bool add_waiting(std::uint32_t thread_id, allot_tenant *to) {
 bool find_home(std::uint32_t thread_id, allot_tenant *&tenant) {
     for (home *h = homes_first(); h != nullptr; h = h->next_home) {
         if (h->thread_id.load(std::memory_order_relaxed) != thread_id) continue;
-        allot_tenant *asked = h->move_to.load(std::memory_order_relaxed); // as good as done
-        tenant = asked != nullptr ? asked : h->works_for.load(std::memory_order_relaxed);
+        tenant = h->move_to.load(std::memory_order_relaxed); // as good as done
+        // By the heap, which knows whom it belongs to when the tenant is gone.
+        if (const heap *chosen = h->chosen.load(std::memory_order_acquire); tenant == nullptr && chosen != nullptr)
+            tenant = hooks::tenant_of_owner(read_shared(chosen->owner));
         return tenant != nullptr;
     }
     return false;

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <string>
 #include <thread>
 
 using namespace allot;
@@ -57,6 +58,20 @@ BOOST_FIXTURE_TEST_CASE(works_for_is_what_was_chosen_also_in_an_unaccounted_scop
     BOOST_TEST(living(a) == a);
     destroy_below("/case/a");
     BOOST_TEST(living(a) == top);
+}
+
+// Not by the root, also when nobody can tell any more whose child the handle's tenant was.
+BOOST_FIXTURE_TEST_CASE(at_the_end_of_a_scope_a_tenant_that_is_gone_is_stood_for_by_its_parent, allocated) {
+    heap_set_active(make("/case/a"));
+    heap_unaccounted_begin();
+    destroy_below("/case/a");
+    for (int i = 0; i < 10; ++i) make(("/case/others/" + std::to_string(i)).c_str());
+    BOOST_TEST(heap_active() == top);
+    heap_unaccounted_end();
+    void *p = heap_malloc(64);
+    BOOST_TEST(heap_owner_of(p) == top);
+    heap_free(p);
+    heap_set_active(top);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_thread_that_loses_its_home_keeps_its_tenant_and_its_scope, allocated) {

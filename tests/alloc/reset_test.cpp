@@ -157,6 +157,30 @@ BOOST_FIXTURE_TEST_CASE(a_tenant_that_another_thread_works_for_is_busy, allocate
     other.join();
 }
 
+// Its handle stands for the child's heir no more once another tenant has the record; its allocations are the heir's still.
+BOOST_FIXTURE_TEST_CASE(who_works_for_a_child_that_is_gone_is_inside, allocated) {
+    allot_tenant *t = make("/case/t"), *child = make("/case/t/child");
+    std::barrier steps(2);
+    std::thread other([&] {
+        heap_set_active(child);
+        heap_free(heap_malloc(100));
+        steps.arrive_and_wait();
+        steps.arrive_and_wait();
+        void *p = heap_malloc(100);
+        BOOST_TEST(heap_owner_of(p) == t);
+        heap_free(p);
+        heap_set_active(top);
+    });
+    steps.arrive_and_wait();
+    destroy_below("/case/t/child");
+    BOOST_TEST(heap_reset(t) == -EBUSY);
+    for (int i = 0; i < 10; ++i) make(("/case/others/" + std::to_string(i)).c_str()); // one of them has its record
+    BOOST_TEST(heap_reset(t) == -EBUSY);
+    steps.arrive_and_wait();
+    other.join();
+    BOOST_TEST(heap_reset(t) == 0);
+}
+
 BOOST_FIXTURE_TEST_CASE(the_caller_may_work_for_it_and_goes_on_doing_so, allocated) {
     allot_tenant *t = make("/case/t");
     heap_set_active(t);
