@@ -203,6 +203,13 @@ void make_region_own(const options &o) {
 
 } // namespace
 
+// Its tenant may be one that was being made or destroyed when the parent forked.
+void keep_default_tenant(region_header &h) {
+    std::uint32_t index = h.default_tenant.load(std::memory_order_relaxed);
+    if (!is_copied(index) || !is_living(&record_at<tenant>(index)))
+        h.default_tenant.store(root_index, std::memory_order_relaxed);
+}
+
 void child_start(const options &o) {
     region_child_start();
     make_region_own(o);
@@ -214,6 +221,7 @@ void child_start(const options &o) {
     rebuild_tenants();
     rebuild_extras();
     rebuild_handles();
+    keep_default_tenant(h);
     registrations_child_start();
     h.anomalies.store(0, std::memory_order_relaxed);
     h.nr_deferred.store(0, std::memory_order_relaxed);

@@ -61,9 +61,11 @@ struct region_header {
     char magic[8];
     std::uint32_t major, minor, endianness, header_bytes;
     std::uint32_t window_shift, uid;
-    std::uint64_t pid_namespace;  // inode number; process ids below mean something there
-    std::uint32_t process;        // index of the process that made it
-    std::uint32_t default_tenant; // of that process
+    std::uint64_t pid_namespace; // inode number; process ids below mean something there
+    std::uint32_t process;       // index of the process that made it
+    // Of that process, its nearest living ancestor once it is destroyed. Written under the registry lock, release, before
+    // that tenant's record is free; read by anyone, acquire; see tenant_default.
+    std::atomic<std::uint32_t> default_tenant;
     std::atomic<std::uint32_t>
         ready; // 1 once everything above and the root tenant are there; release, acquire by readers
     std::uint32_t unused;

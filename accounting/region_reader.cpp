@@ -94,7 +94,7 @@ region_error region_reader::read(int fd) {
     }
     if (error == region_error::none) {
         read_process(fd, header);
-        default_tenant_ = header.default_tenant;
+        default_tenant_ = relaxed(header.default_tenant);
         anomalies_ = relaxed(header.anomalies);
         sums_.bytes = std::size_t{tenants_.count} * sizeof(sums);
         sums_.at = os_map(sums_.bytes);

@@ -87,8 +87,7 @@ void create_tenants(const options &o) {
         warn_of_tenant(o.tenant, "the root takes its place, and its limits");
         own = tenant_root();
     }
-    tenant *t = tenant_from(own);
-    region().default_tenant = t->index;
+    region().default_tenant.store(tenant_from(own)->index, std::memory_order_release);
     apply_settings(own, o);
     if (o.fail_after[0] == '\0') return;
     allot_tenant *failing = o.fail_after_path[0] == '\0' ? own : tenant_create_path(o.fail_after_path);
@@ -176,9 +175,13 @@ bool accounting_start() {
 
 allot_tenant *tenant_default() {
     if (!region_is_mapped()) return nullptr;
-    tenant *t = record_of<tenant>(region().default_tenant);
-    if (t == nullptr || t->state.load(std::memory_order_relaxed) != tenant_state::living) return tenant_root();
-    return handle_to(*t);
+    for (;;) {
+        std::uint32_t index = region().default_tenant.load(std::memory_order_acquire);
+        if (index == 0) return tenant_root();
+        // acquire: if it has been destroyed meanwhile, its successor is seen here. No tenant ever follows a later one.
+        allot_tenant *handle = handle_to(record_at<tenant>(index));
+        if (region().default_tenant.load(std::memory_order_relaxed) == index) return handle;
+    }
 }
 
 void accounting_seccomp_seen() {

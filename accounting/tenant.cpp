@@ -281,6 +281,8 @@ void free_tenant(tenant &t) {
     unlink_from_parent(t, parent);
     extra_free(t);
     t.heir_generation = parent.generation.load(std::memory_order_relaxed);
+    if (region().default_tenant.load(std::memory_order_relaxed) == t.index)
+        region().default_tenant.store(parent.index, std::memory_order_release);
     // release: who still sees the old generation sees the record as it was; see obj_cgroup_of.
     t.generation.fetch_add(1, std::memory_order_release);
     t.state.store(tenant_state::unused, std::memory_order_release);

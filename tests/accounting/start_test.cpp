@@ -39,6 +39,23 @@ BOOST_AUTO_TEST_CASE(the_settings_make_the_tenant_its_parents_and_its_limits) {
     BOOST_TEST(d.message == "");
 }
 
+// Not by whoever has its record next.
+BOOST_AUTO_TEST_CASE(a_destroyed_tenant_of_the_process_is_stood_for_by_its_parent) {
+    death d = death_of([] {
+        setenv("ALLOT_TENANT", "/web/api", 1);
+        int error = 0;
+        if (!accounting_start() || tenant_destroy(tenant_default()) != 0) _exit(1);
+        allot_tenant *web = tenant_open("/web", error);
+        if (tenant_default() != web) _exit(2);
+        for (int i = 0; i < 10; ++i)
+            if (tenant_create_path(("/other/" + std::to_string(i)).c_str()) == nullptr) _exit(3);
+        if (tenant_default() != web) _exit(4);
+        if (tenant_destroy(web) != 0 || tenant_create_path("/another") == nullptr) _exit(5);
+        _exit(tenant_default() == tenant_root() ? 0 : 6);
+    });
+    BOOST_TEST((d.signal == 0 && d.status == 0), d.message);
+}
+
 BOOST_AUTO_TEST_CASE(the_settings_say_what_a_refusal_leads_to_and_what_fails) {
     death d = death_of([] {
         setenv("ALLOT_TENANT", "/web", 1);
