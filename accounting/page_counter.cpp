@@ -10,7 +10,7 @@ std::uint64_t page_counter_try_charge(page_counter &c, std::uint64_t bytes, std:
         std::uint64_t limit = max < unlimited - beyond ? max + beyond : unlimited;
         if (now > limit || now > static_cast<std::uint64_t>(usage_max) || now < bytes) return charge_refused;
         std::int64_t next = seen + (static_cast<std::int64_t>(bytes) << usage_shift);
-        if (c.word.compare_exchange_weak(seen, next, std::memory_order_relaxed)) return now;
+        if (c.word.compare_exchange_weak(seen, next, std::memory_order_seq_cst, std::memory_order_relaxed)) return now;
     }
 }
 
@@ -24,7 +24,8 @@ std::uint64_t page_counter_uncharge(page_counter &c, std::uint64_t bytes) {
         std::uint64_t have = usage_of(seen);
         std::uint64_t take = bytes < have ? bytes : have;
         std::int64_t next = seen - (static_cast<std::int64_t>(take) << usage_shift);
-        if (c.word.compare_exchange_weak(seen, next, std::memory_order_relaxed)) return bytes - take;
+        if (c.word.compare_exchange_weak(seen, next, std::memory_order_seq_cst, std::memory_order_relaxed))
+            return bytes - take;
     }
 }
 
@@ -36,8 +37,9 @@ void page_counter_raise_peak(page_counter &c, std::uint64_t usage) {
 namespace {
 
 // The exchange hands the old value to exactly one caller, so the parent's sum is always the sum of what was told. Whoever
-// stored a value computed from an older usage looks again after storing, and repairs it: store told, load usage here
-// against change usage, load told in the other thread; seq_cst, one of the two must notice.
+// stored a value computed from an older usage or setting looks again after storing, and repairs it: store told, load usage
+// here against change usage, load told in the other thread; seq_cst, one of the two must notice. So must a charger that finds
+// nothing set (has_protection) and who sets something meanwhile.
 void tell(std::atomic<std::uint64_t> &told, std::atomic<std::uint64_t> *sum, const std::atomic<std::uint64_t> &setting,
           const std::atomic<std::int64_t> &word) {
     for (;;) {

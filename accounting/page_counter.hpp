@@ -24,8 +24,9 @@ namespace allot {
 
 struct page_counter {
     // usage << 16 | generation. Written by every charger and uncharger, by compare-and-swap that keeps the generation,
-    // which a recount will change so that a charger that was stopped meanwhile starts again. relaxed: what decides is
-    // ordered by the locks around it (see drain.cpp); the number itself is consistent by being one word.
+    // which a recount will change so that a charger that was stopped meanwhile starts again. Read relaxed: what decides is
+    // ordered by the locks around it (see drain.cpp); the number itself is consistent by being one word. Changed seq_cst:
+    // see propagate().
     alignas(cache_line_bytes) std::atomic<std::int64_t> word;
     // Highest usage after a charge that succeeded. Beside usage because exactly those who write usage look at it.
     // relaxed: a statistic.
@@ -73,9 +74,10 @@ void page_counter_raise_peak(page_counter &c, std::uint64_t usage);
 // After a change of usage, min or low: tells the parent how much of it is protected, if that has changed.
 void page_counter_propagate(page_counter &c, page_counter *parent);
 
+// After a change of usage: whether there may be something to propagate.
 inline bool has_protection(const page_counter &c) {
-    return (c.min.load(std::memory_order_relaxed) | c.low.load(std::memory_order_relaxed) |
-            c.min_usage.load(std::memory_order_relaxed) | c.low_usage.load(std::memory_order_relaxed)) != 0;
+    return (c.min.load(std::memory_order_seq_cst) | c.low.load(std::memory_order_seq_cst) |
+            c.min_usage.load(std::memory_order_seq_cst) | c.low_usage.load(std::memory_order_seq_cst)) != 0;
 }
 
 } // namespace allot

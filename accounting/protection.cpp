@@ -36,7 +36,12 @@ std::uint64_t unprotected_part(std::uint64_t bytes, std::uint64_t usage, std::ui
 protection_level protection_level_of(const tenant &t) {
     const page_counter &c = t.counter;
     auto read = [](const std::atomic<std::uint64_t> &value) { return value.load(std::memory_order_relaxed); };
-    return {usage(c), {read(c.min), read(c.low)}, {read(c.children_min_usage), read(c.children_low_usage)}};
+    // Of two children's threads the one that takes away may come to the sum first.
+    auto sum = [read](const std::atomic<std::uint64_t> &of) {
+        auto bytes = static_cast<std::int64_t>(read(of));
+        return bytes < 0 ? 0 : static_cast<std::uint64_t>(bytes);
+    };
+    return {usage(c), {read(c.min), read(c.low)}, {sum(c.children_min_usage), sum(c.children_low_usage)}};
 }
 
 protection protection_in(const tenant &t, const tenant &top) {

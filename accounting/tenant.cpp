@@ -19,6 +19,10 @@ namespace allot {
 
 namespace {
 
+static_assert(offsetof(tenant, on_refusal) == offsetof(tenant, obj_cgroup) + sizeof(tenant::obj_cgroup) &&
+                  offsetof(tenant, obj_cgroup) == offsetof(tenant, generation) + 2 * sizeof(std::uint32_t),
+              "what is read without a lock is not cleared");
+
 std::uint32_t &bucket_of(std::uint32_t parent, const char *name, std::uint64_t length) {
     std::uint32_t hash = (2166136261u ^ parent) * 16777619u; // FNV-1a
     for (std::uint64_t i = 0; i < length; ++i) hash = (hash ^ static_cast<unsigned char>(name[i])) * 16777619u;
@@ -46,12 +50,12 @@ void clear(tenant &t, std::size_t from, std::size_t to) {
     std::memset(reinterpret_cast<char *>(&t) + from, 0, to - from);
 }
 
-// Everything of a fresh or reused record but its generation and its index, which are read without a lock (handle_to) and
-// stay what they are.
+// Everything of a fresh or reused record but what is read without a lock: a generation and an index stay, and state and
+// handle are what they were of an unused one until the tenant is there.
 void initialise(tenant &t, std::uint32_t index, std::uint32_t parent, std::uint32_t depth) {
     std::uint32_t generation = t.generation.load(std::memory_order_relaxed);
     clear(t, 0, offsetof(tenant, generation));
-    clear(t, offsetof(tenant, generation) + sizeof t.generation, offsetof(tenant, index));
+    clear(t, offsetof(tenant, on_refusal), offsetof(tenant, index));
     clear(t, offsetof(tenant, index) + sizeof t.index, sizeof t);
     if (t.index != index) t.index = index; // of a fresh one
     t.counter.parent = parent;
@@ -161,7 +165,7 @@ tenant_or_error create_child(tenant &parent, const char *name, std::uint64_t len
         record_put<tenant>(index);
         return {nullptr, -ENOMEM};
     }
-    t.obj_cgroup.store(handle, std::memory_order_relaxed);
+    t.obj_cgroup.store(handle, std::memory_order_release);
     link_to_parent(t, parent);
     t.state.store(tenant_state::living, std::memory_order_release);
     return {&t, 0};
@@ -173,7 +177,7 @@ bool create_root() {
     tenant &t = record_at<tenant>(index);
     initialise(t, index, 0, 0);
     std::uint32_t handle = obj_cgroup_new(t);
-    t.obj_cgroup.store(handle, std::memory_order_relaxed);
+    t.obj_cgroup.store(handle, std::memory_order_release);
     t.state.store(tenant_state::living, std::memory_order_release);
     return handle != 0;
 }

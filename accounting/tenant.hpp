@@ -35,11 +35,13 @@ struct tenant {
     page_counter counter;
 
     // --- identity and place in the tree: written under the registry lock ---
-    // Bumped by who frees the record, release, before anything of it changes; read by who resolves a C handle, acquire,
-    // before and after reading what the handle is for.
+    // These three and `index` are read without a lock, and stored as the atomics that they are when a record is used again.
+    // Bumped by who destroys the tenant, release; read by who resolves a C handle, acquire, before and after reading what the
+    // handle is for.
     alignas(cache_line_bytes) std::atomic<std::uint32_t> generation;
     std::atomic<tenant_state> state;
-    std::atomic<std::uint32_t> obj_cgroup; // the living handle
+    std::atomic<std::uint32_t>
+        obj_cgroup; // the living handle; release, acquire by who reads it between two generations
     // Settings, relaxed; written under the drain lock and the registry lock.
     std::atomic<refusal_policy> on_refusal;
     std::atomic<std::uint8_t> kills_group; // memory.oom.group

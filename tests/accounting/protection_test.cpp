@@ -158,6 +158,16 @@ protection protection_between(allot_tenant *t, allot_tenant *top) {
 
 } // namespace
 
+// One thread has taken away from the sum what another one is about to add to it.
+BOOST_FIXTURE_TEST_CASE(a_sum_of_children_that_is_below_zero_for_a_moment_is_zero, verified) {
+    page_counter &c = tenant_from(top)->counter;
+    c.children_min_usage -= 4096;
+    c.children_low_usage -= 1;
+    BOOST_TEST(protection_level_of(*tenant_from(top)).children.min == 0u);
+    BOOST_TEST(protection_level_of(*tenant_from(top)).children.low == 0u);
+    c.children_min_usage = c.children_low_usage = 0;
+}
+
 // The bug it would catch: what children use of their promises is summed only where the parent has promises itself, and
 // stays when a promise is taken back.
 BOOST_FIXTURE_TEST_CASE(tenants_of_three_levels_share_what_their_parent_has, verified) {
