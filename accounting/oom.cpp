@@ -46,9 +46,8 @@ namespace {
 
 } // namespace
 
-// No lock is held here, so a tenant may be destroyed meanwhile: its record stays readable.
-void refused(tenant &asked, tenant &level, std::uint64_t bytes) {
-    switch (policy_of(level)) {
+void refused(refusal_policy policy, tenant &asked, tenant &level, std::uint64_t bytes) {
+    switch (policy) {
     case refusal_policy::inherit:
     case refusal_policy::fail: return;
     case refusal_policy::kill: oom_report(asked, level, bytes, "memory.oom.policy is kill"); kill_process(asked, level);

@@ -14,7 +14,7 @@
 
 namespace allot {
 
-// By the nearest ancestor-or-self that says something.
+// By the nearest ancestor-or-self that says something. Registry lock.
 [[nodiscard]] refusal_policy policy_of(const tenant &level);
 
 // Whose process a kill takes, for a charge of `asked` that `level` refused: the process's own tenant if the level is at or
@@ -23,7 +23,8 @@ namespace allot {
 // The highest from the victim up to the level whose memory.oom.group is set; nullptr: none.
 [[nodiscard]] tenant *group_of(tenant &victim, const tenant &level);
 
-// `bytes` for `asked` did not fit at `level`. Records stay readable whatever happens to their tenants meanwhile.
-void refused(tenant &asked, tenant &level, std::uint64_t bytes);
+// `bytes` for `asked` did not fit at `level`, whose policy it is. Records stay readable whatever happens to their tenants
+// meanwhile: at worst a report names others.
+void refused(refusal_policy policy, tenant &asked, tenant &level, std::uint64_t bytes);
 
 } // namespace allot

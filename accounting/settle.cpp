@@ -57,11 +57,19 @@ bool reclaim_helps(refusal &r) {
     return g != given::nobody_asked;
 }
 
-// Counted, headroom armed, told, and then what the level's policy says.
+// Whether a plan of failures counts the charge. Without a lock: the caller has a reference, so the handle names a tenant.
+bool is_counted(const refusal &r) {
+    const tenant *asked = tenant_named_by(r.asked);
+    return asked != nullptr && asked->counts_charges.load(std::memory_order_relaxed) != 0;
+}
+
+// Counted, headroom armed, told, and then what the level's policy says: that is found out while the level stays in place,
+// since another policy of whoever has its record next would end a process for nothing.
 void refuse_for_good(const refusal &r) {
     tenant *asked;
     tenant *level;
     allot_tenant *told;
+    refusal_policy policy;
     {
         registry_locked stay;
         asked = tenant_named_by(r.asked);
@@ -70,10 +78,11 @@ void refuse_for_good(const refusal &r) {
         told = handle_to(*asked);
         count_event(*level, allot_event_oom);
         charges_here.armed = level->obj_cgroup.load(std::memory_order_relaxed);
+        policy = policy_of(*level);
     }
     if (may_call_user_code()) deliver_events(told);
     bool may_stop_us = charges_here.mode == charge_mode::ordinary; // who asked for a quick answer gets that
-    if (may_stop_us && !holds_locks()) refused(*asked, *level, r.bytes);
+    if (may_stop_us && !holds_locks()) refused(policy, *asked, *level, r.bytes);
 }
 
 } // namespace
@@ -97,7 +106,7 @@ bool settle_refusal(refusal &r) {
         again = true;
     }
     if (again) {
-        charges_here.flags |= is_repeated;
+        if (is_counted(r)) charges_here.flags |= is_repeated;
         return true;
     }
     refuse_for_good(r);

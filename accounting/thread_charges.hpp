@@ -36,7 +36,8 @@ static_assert(sizeof(thread_charges) == 8, "thread-local storage of a preload li
 inline constexpr std::uint8_t owes_refusal = 1; // a charge was refused: settle_refusal decides whether finally
 inline constexpr std::uint8_t owes_visit = 2;   // a charge left a level above `high`: settle_charge sees to it
 inline constexpr std::uint8_t in_user_code = 4; // a shrinker or callback runs on this thread
-inline constexpr std::uint8_t is_repeated = 8;  // the next charge is one that has been refused before
+inline constexpr std::uint8_t is_repeated =
+    8; // the next charge that a plan of failures counts has been counted already
 
 [[gnu::visibility("hidden")]] extern constinit thread_local thread_charges charges_here;
 

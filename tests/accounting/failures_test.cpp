@@ -105,6 +105,22 @@ BOOST_FIXTURE_TEST_CASE(a_charge_that_is_tried_again_counts_once, verified) {
     context_close(c);
 }
 
+BOOST_FIXTURE_TEST_CASE(one_that_is_tried_again_where_nothing_is_counted_is_not_taken_for_the_next_elsewhere,
+                        verified) {
+    context *uncounted = context_open(obj_cgroup_of(make("/case/a", "4K")));
+    allot_tenant *b = make("/case/b");
+    context *counted = context_open(obj_cgroup_of(b));
+    BOOST_TEST_REQUIRE(tenant_set(b, "memory.fail", "1") == 0);
+    {
+        charge_mode_scope insistent(charge_mode::nofail);
+        BOOST_TEST(charge(uncounted, 8192)); // refused, and then forced
+    }
+    BOOST_TEST(run_of(counted, 3) == "-++");
+    uncharge(uncounted, 8192);
+    context_close(uncounted);
+    context_close(counted);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_nofail_charge_fails_too_when_the_plan_says_so, verified) {
     context *c = context_open(obj_cgroup_of(top));
     BOOST_TEST_REQUIRE(tenant_set(top, "memory.fail", "1") == 0);
