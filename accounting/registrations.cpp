@@ -20,12 +20,15 @@ struct node {
     std::uint32_t free_next;
 };
 
+// An id is a slot and its generation, which is short: so a slot rests until many others are free too, and an id comes again
+// after two million registrations at the earliest.
 constexpr std::uint32_t slot_bits = 20;
 constexpr std::uint32_t generation_mask = (std::uint32_t{1} << (31 - slot_bits)) - 1;
+constexpr std::uint32_t resting_slots = 1024;
 constexpr std::uint32_t nr_buckets = 1024;
 
 // All of it under the registry lock.
-constinit slot_pool<registration, std::uint32_t{1} << slot_bits> slots;
+constinit slot_pool<registration, std::uint32_t{1} << slot_bits, resting_slots> slots;
 constinit slot_pool<node, std::uint32_t{1} << slot_bits> nodes;
 constinit std::uint32_t buckets[nr_buckets] = {};
 // Changed under the lock too, but so that it is whole at every moment: a child of a fork finds it as it is then. release:
