@@ -1,4 +1,5 @@
 #include "accounting/accounting.hpp"
+#include "accounting/external.hpp"
 #include "accounting/listeners.hpp"
 #include "accounting/shrinkers.hpp"
 #include "accounting/tenant.hpp"
@@ -61,18 +62,11 @@ ssize_t allot_tenant_get(allot_tenant *tenant, const char *file, char *buffer, s
 uint64_t allot_tenant_current(allot_tenant *tenant) { return accounting_start() ? tenant_current(or_root(tenant)) : 0; }
 
 int allot_try_charge(allot_tenant *tenant, size_t bytes) {
-    if (!accounting_start()) return -ENOMEM;
-    std::uint32_t owner = obj_cgroup_get(or_root(tenant));
-    bool fits = charge_bytes(owner, bytes, charge_kind::external);
-    obj_cgroup_put(owner);
-    return fits ? 0 : -ENOMEM;
+    return accounting_start() ? external_charge(or_root(tenant), bytes) : -ENOMEM;
 }
 
 void allot_uncharge(allot_tenant *tenant, size_t bytes) {
-    if (!accounting_start()) return;
-    std::uint32_t owner = obj_cgroup_get(or_root(tenant));
-    uncharge_bytes(owner, bytes, charge_kind::external);
-    obj_cgroup_put(owner);
+    if (accounting_start()) external_uncharge(or_root(tenant), bytes);
 }
 
 void allot_emergency_begin(void) { emergency_begin(); }

@@ -95,12 +95,13 @@ void rebuild_tenants() {
     }
 }
 
-// The threads that stalled or were delayed are the parent's; so is what they have stalled so far.
+// The threads that stalled or were delayed are the parent's; so is what they have stalled so far, and what it was charged.
 void forget_stalls(tenant_extra &extra) {
     std::memset(static_cast<void *>(&extra.stalls), 0, sizeof extra.stalls);
     for (auto *figure : {&extra.delay_owed_bytes, &extra.unvisited_bytes, &extra.delayed_us, &extra.reclaimed})
         figure->store(0, std::memory_order_relaxed);
     extra.nr_delayed.store(0, std::memory_order_relaxed);
+    extra.external_held = 0;
 }
 
 // A record belongs to the living tenant that it names and that names it; whatever it counted was the parent's. A plan of

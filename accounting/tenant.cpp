@@ -5,6 +5,7 @@
 #include "accounting/base/os.hpp"
 #include "accounting/context_table.hpp"
 #include "accounting/drain.hpp"
+#include "accounting/external.hpp"
 #include "accounting/obj_cgroup.hpp"
 #include "accounting/registrations.hpp"
 #include "accounting/tenant_extra.hpp"
@@ -121,11 +122,12 @@ tenant &tenant_or_heir(const allot_tenant *handle) {
     auto generation = static_cast<std::uint32_t>(bits >> 32);
     for (tenant *t = record_of<tenant>(index); t != nullptr; t = record_of<tenant>(index)) {
         std::uint32_t now = t->generation.load(std::memory_order_relaxed);
-        bool living = t->state.load(std::memory_order_relaxed) == tenant_state::living;
-        if (living && now == generation) return *t;
+        tenant_state state = t->state.load(std::memory_order_relaxed);
+        if (state == tenant_state::living && now == generation) return *t;
+        if (state == tenant_state::living || now != generation + 1) break;
+        if (state == tenant_state::ended) return *tenant_named_by(t->obj_cgroup.load(std::memory_order_relaxed));
         // A freed record remembers its parent until it is used again, which is as late as can be. After that nobody
         // knows the ancestors any more, and the root stands for them.
-        if (living || now != generation + 1) break;
         index = t->counter.parent;
         generation = t->heir_generation;
     }
@@ -283,12 +285,17 @@ allot_tenant *tenant_create_path(const char *path) {
 void free_tenant(tenant &t) {
     tenant &parent = *parent_of(t);
     unlink_from_parent(t, parent);
-    extra_free(t);
     t.heir_generation = parent.generation.load(std::memory_order_relaxed);
     if (region().default_tenant.load(std::memory_order_relaxed) == t.index)
         region().default_tenant.store(parent.index, std::memory_order_release);
     // release: who still sees the old generation sees the record as it was; see obj_cgroup_of.
     t.generation.fetch_add(1, std::memory_order_release);
+    t.state.store(tenant_state::ended, std::memory_order_release);
+    if (external_held(t) == 0) free_ended(t);
+}
+
+void free_ended(tenant &t) {
+    extra_free(t);
     t.state.store(tenant_state::unused, std::memory_order_release);
     obj_cgroup_put_locked(t.obj_cgroup.load(std::memory_order_relaxed));
     record_put<tenant>(t.index);

@@ -2,10 +2,11 @@
 // which objects name it.
 //
 // Threads: fields say what protects them. The tree (parent, children, lists) changes under drain lock and registry lock.
-// Owner: the region. A destroyed tenant's record is freed at once, whatever of it is still alive: see obj_cgroup.hpp.
+// Owner: the region. A destroyed tenant's record is freed at once, whatever of it is still alive (see obj_cgroup.hpp), but
+//   for bytes from elsewhere, which nothing but the program's handle of the tenant names (external.hpp).
 // Invariants: 1. usage = slab bytes + large + external + unused stock of its contexts, over its subtree, when quiet.
 //             2. A tenant's ancestors are alive as long as it is.
-//             3. generation changes when the record is freed: a C handle made before then is stale.
+//             3. generation changes when the tenant is destroyed: a C handle made before then is stale.
 // Cost: a record is 512 bytes; look-up by name is one hash chain.
 #pragma once
 
@@ -19,7 +20,11 @@
 
 namespace allot {
 
-enum class tenant_state : std::uint32_t { unused, living };
+enum class tenant_state : std::uint32_t {
+    unused,
+    living,
+    ended, // destroyed, but its handle still stands for bytes from elsewhere: see external.hpp
+};
 
 // What a refusal leads to. `inherit`: what the nearest ancestor that says something says; fail if none does.
 enum class refusal_policy : std::uint8_t { inherit, fail, kill, abort };
@@ -107,6 +112,7 @@ struct tenant_or_error {
 [[nodiscard]] bool create_root();
 void link_to_parent(tenant &t, tenant &parent); // into its list of children and under its name
 void free_tenant(tenant &t); // one that has neither children, nor contexts, nor other handles than its own
+void free_ended(tenant &t);  // the record of one whose handle stands for nothing any more
 
 [[nodiscard]] bool is_at_or_below(const tenant &t, const tenant &top);
 

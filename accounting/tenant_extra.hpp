@@ -3,8 +3,8 @@
 // It exists so that a tenant stays eight lines, and a program of 100,000 tenants pays for what it uses.
 //
 // Threads: made under the registry lock; found without any. Fields say what protects them.
-// Owner: its tenant, with which it is freed.
-// Invariants: a record that is named by a living tenant names it back.
+// Owner: its tenant's record, with which it is freed.
+// Invariants: a record that is named by a tenant that is not unused names it back.
 // Cost: 256 bytes; finding it is one load.
 #pragma once
 
@@ -38,7 +38,8 @@ struct tenant_extra {
     // Statistics, relaxed: microseconds of delays, bytes that shrinkers gave back, threads that are delayed now.
     std::atomic<std::uint64_t> delayed_us, reclaimed;
     std::atomic<std::uint32_t> nr_delayed;
-    char unused[84];
+    std::uint64_t external_held; // bytes for which the tenant's C handle stands; registry lock; see external.hpp
+    char unused[72];
 };
 static_assert(sizeof(tenant_extra) == 256);
 

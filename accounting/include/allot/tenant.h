@@ -61,12 +61,12 @@ ALLOT_API ssize_t allot_tenant_get(allot_tenant *tenant, const char *file, char 
  * no thread is inside an operation. */
 ALLOT_API uint64_t allot_tenant_current(allot_tenant *tenant);
 
-/* Charges bytes that come from elsewhere (a mapping, a GPU, a pool) as memory.stat's `external`. 0, or -ENOMEM: they do
- * not fit below the limits, and nothing was charged. */
+/* Charges bytes that come from elsewhere (a mapping, a GPU, a pool) as memory.stat's `external`. 0; -ENOMEM: they do not
+ * fit below the limits; -ESTALE. An error: nothing was charged. */
 ALLOT_API int allot_try_charge(allot_tenant *tenant, size_t bytes);
 
-/* Gives such a charge back. More than was charged is clamped, and counted as an anomaly. Of a tenant that has been
- * destroyed meanwhile, the nearest living ancestor is credited, which was given the charge. */
+/* Gives such a charge back, by the handle by which it was made. More than was charged is clamped, and counted as an anomaly.
+ * Of a tenant that has been destroyed meanwhile, the nearest living ancestor is credited, which was given the charge. */
 ALLOT_API void allot_uncharge(allot_tenant *tenant, size_t bytes);
 
 /* For code that must go on where a limit has been reached, such as an error path: until the end of the scope each charge
