@@ -205,13 +205,7 @@ tenant *charge_over(tenant &t, std::uint64_t bytes, const tenant *stop) {
 
 void context_take_back(context &c, net_word d, tenant &t) {
     net_add(c.net, -d);
-    context_take_over(c);
-    std::int64_t unused = c.stock.load(std::memory_order_relaxed);
-    if (unused > 0) {
-        c.stock.store(0, std::memory_order_relaxed);
-        tree_uncharge(t, static_cast<std::uint64_t>(unused));
-    }
-    context_settle_holding(c, t);
+    context_give_back(c, t);
 }
 
 bool context_charge_slow(context *c, net_word d) {

@@ -83,30 +83,7 @@ std::uint64_t context_unused_estimate(const context &c) {
     return unused > 0 ? static_cast<std::uint64_t>(unused) : 0;
 }
 
-namespace {
-
-void count_contexts(tenant &t, std::uint32_t change) {
-    for (tenant *at = &t; at != nullptr; at = parent_of(*at))
-        at->counter.nr_contexts.fetch_add(change, std::memory_order_relaxed);
-}
-
-void link_to(context_record &c, tenant &t) {
-    c.cold.previous = 0;
-    c.cold.next = t.first_context;
-    if (context_record *after = record_of<context_record>(c.cold.next)) after->cold.previous = c.hot.index;
-    t.first_context = c.hot.index;
-}
-
-void unlink_from(context_record &c, tenant &t) {
-    if (context_record *after = record_of<context_record>(c.cold.next)) after->cold.previous = c.cold.previous;
-    if (context_record *before = record_of<context_record>(c.cold.previous))
-        before->cold.next = c.cold.next;
-    else
-        t.first_context = c.cold.next;
-}
-
-// Owner, under the lock: all that is not in use goes back. Sealed afterwards.
-void give_back_stock(context &c, tenant &t) {
+void context_give_back(context &c, tenant &t) {
     context_take_over(c);
     std::int64_t unused = c.stock.load(std::memory_order_relaxed);
     if (unused > 0) {
@@ -114,6 +91,13 @@ void give_back_stock(context &c, tenant &t) {
         tree_uncharge(t, static_cast<std::uint64_t>(unused));
     }
     context_settle_holding(c, t);
+}
+
+namespace {
+
+void count_contexts(tenant &t, std::uint32_t change) {
+    for (tenant *at = &t; at != nullptr; at = parent_of(*at))
+        at->counter.nr_contexts.fetch_add(change, std::memory_order_relaxed);
 }
 
 void initialise(context_record &c, std::uint32_t index, std::uint32_t obj_cgroup) {
@@ -146,7 +130,7 @@ context *context_open(std::uint32_t obj_cgroup) {
     context_record &c = record_at<context_record>(index);
     initialise(c, index, obj_cgroup);
     tenant &t = *tenant_named_by(obj_cgroup); // stays: reparenting takes the registry lock
-    link_to(c, t);
+    list_put(t.first_context, c, index);
     count_contexts(t, 1);
     return &c.hot;
 }
@@ -158,13 +142,13 @@ void context_close(context *c) {
     lock_scope registry(region().registry_lock.word, lock_rank::registry);
     tenant &t = *tenant_named_by(c->obj_cgroup);
     lock_take(c->lock, lock_rank::context);
-    give_back_stock(*c, t);
+    context_give_back(*c, t);
     t.settled_bytes.fetch_add(record.cold.settled_bytes.exchange(0, std::memory_order_relaxed),
                               std::memory_order_relaxed);
     t.settled_objects.fetch_add(record.cold.settled_objects.exchange(0, std::memory_order_relaxed),
                                 std::memory_order_relaxed);
     c->flags.store(0, std::memory_order_relaxed);
-    unlink_from(record, t);
+    list_remove(t.first_context, record);
     lock_give(c->lock, lock_rank::context);
     count_contexts(t, ~std::uint32_t{0});
     obj_cgroup_put_locked(c->obj_cgroup);
@@ -177,14 +161,14 @@ void context_park(context *c) {
     lock_scope registry(region().registry_lock.word, lock_rank::registry);
     tenant &t = *tenant_named_by(c->obj_cgroup);
     lock_scope own(c->lock, lock_rank::context);
-    give_back_stock(*c, t);
+    context_give_back(*c, t);
     cold_of(*c).thread = 0;
 }
 
 void contexts_reparent(tenant &t, tenant &parent) {
     while (context_record *c = record_of<context_record>(t.first_context)) {
-        unlink_from(*c, t);
-        link_to(*c, parent);
+        list_remove(t.first_context, *c);
+        list_put(parent.first_context, *c, c->hot.index);
     }
     t.counter.nr_contexts.store(0, std::memory_order_relaxed);
 }

@@ -51,6 +51,7 @@ struct context_record {
     context_cold cold;
 };
 inline std::uint32_t &free_next_of(context_record &r) { return r.cold.free_next; }
+inline record_links links_of(context_record &r) { return {r.cold.next, r.cold.previous}; }
 static_assert(sizeof(context_record) == 2 * cache_line_bytes);
 
 inline context_cold &cold_of(context &c) { return reinterpret_cast<context_record &>(c).cold; }
@@ -91,6 +92,8 @@ constexpr net_word lo_of(std::int64_t least_bytes) {
 void context_seal(context &c);
 // Owner: seals, and moves net and late into the books. Afterwards stock alone says what is unused, or, negative, missing.
 void context_take_over(context &c);
+// Owner: all that is not in use goes back to t, its tenant. Sealed afterwards.
+void context_give_back(context &c, tenant &t);
 // Owner: opens hi and lo for up to 2 * batch bytes unused; a batch of 0 leaves it sealed.
 void context_unseal(context &c, std::uint64_t batch);
 // Owner, before it charges ahead or keeps what is unused: how much of `batch` it may. It is counted as holding before it

@@ -1,5 +1,6 @@
 #include "accounting/file_text.hpp"
 
+#include "accounting/base/digits.hpp"
 #include "accounting/base/units.hpp"
 
 namespace allot {
@@ -10,16 +11,7 @@ file_text &file_text::text(const char *s) {
     return *this;
 }
 
-file_text &file_text::number(std::uint64_t value) {
-    char digits[21];
-    std::size_t at = sizeof digits - 1;
-    digits[at] = '\0';
-    do {
-        digits[--at] = static_cast<char>('0' + value % 10);
-        value /= 10;
-    } while (value != 0);
-    return text(digits + at);
-}
+file_text &file_text::number(std::uint64_t value) { return text(digits(value).c_str()); }
 
 file_text &file_text::signed_number(std::int64_t value) {
     if (value >= 0) return number(static_cast<std::uint64_t>(value));

@@ -43,18 +43,6 @@ int listener_add(allot_tenant *tenant, std::uint32_t events, allot_event_callbac
     });
 }
 
-int listener_remove(int id) {
-    {
-        signals_blocked quiet;
-        lock_scope registry(region().registry_lock.word, lock_rank::registry);
-        registration_found f = registration_find(id, registration_kind::callback, registration_kind::callback);
-        if (f.found == nullptr) return f.error;
-        registration_end(*f.found);
-    }
-    wait_for_calls_of(id);
-    return 0;
-}
-
 // --- descriptors ------------------------------------------------------------------------------------------------------
 
 namespace {

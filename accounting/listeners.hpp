@@ -26,7 +26,7 @@ inline constexpr std::uint32_t all_events = (std::uint32_t{1} << allot_nr_events
 // As the C API.
 [[nodiscard]] int listener_add(allot_tenant *tenant, std::uint32_t events, allot_event_callback callback,
                                void *argument);
-[[nodiscard]] int listener_remove(int id);
+[[nodiscard]] inline int listener_remove(int id) { return registration_remove(id, registration_kind::callback); }
 [[nodiscard]] int event_descriptor_add(allot_tenant *tenant, std::uint32_t events);
 [[nodiscard]] int event_descriptor_remove(int descriptor);
 

@@ -10,18 +10,10 @@ namespace allot {
 
 namespace {
 
-void unlink_from(obj_cgroup &o, tenant &t) {
-    if (obj_cgroup *after = record_of<obj_cgroup>(o.next)) after->previous = o.previous;
-    if (obj_cgroup *before = record_of<obj_cgroup>(o.previous))
-        before->next = o.next;
-    else
-        t.first_handle = o.next;
-}
-
 // Registry lock: the tenant stays, and no drain is amid its last attempt.
 void free_handle(obj_cgroup &o) {
     take_deferred(o);
-    if (tenant *t = record_of<tenant>(o.tenant.load(std::memory_order_relaxed))) unlink_from(o, *t);
+    if (tenant *t = record_of<tenant>(o.tenant.load(std::memory_order_relaxed))) list_remove(t->first_handle, o);
     o.tenant.store(0, std::memory_order_relaxed);
     record_put<obj_cgroup>(index_of(o));
 }
@@ -37,10 +29,7 @@ bool drop(obj_cgroup &o, std::uint32_t references) {
 
 void obj_cgroup_link(obj_cgroup &o, tenant &t) {
     o.tenant.store(t.index, std::memory_order_relaxed);
-    o.previous = 0;
-    o.next = t.first_handle;
-    if (obj_cgroup *after = record_of<obj_cgroup>(o.next)) after->previous = index_of(o);
-    t.first_handle = index_of(o);
+    list_put(t.first_handle, o, index_of(o));
 }
 
 std::uint32_t obj_cgroup_new(tenant &t) {
@@ -57,7 +46,7 @@ std::uint32_t obj_cgroup_new(tenant &t) {
 void obj_cgroups_reparent(tenant &t, tenant &parent) {
     for (obj_cgroup *o = record_of<obj_cgroup>(t.first_handle); o != nullptr;
          o = record_of<obj_cgroup>(t.first_handle)) {
-        unlink_from(*o, t);
+        list_remove(t.first_handle, *o);
         obj_cgroup_link(*o, parent);
     }
 }

@@ -36,6 +36,7 @@ struct obj_cgroup {
 };
 static_assert(sizeof(obj_cgroup) == 32);
 inline std::uint32_t &free_next_of(obj_cgroup &o) { return o.next; }
+inline record_links links_of(obj_cgroup &o) { return {o.next, o.previous}; }
 inline std::uint32_t index_of(const obj_cgroup &o) {
     auto first = the_region.records[static_cast<std::uint32_t>(table::obj_cgroups)];
     return static_cast<std::uint32_t>((reinterpret_cast<std::uintptr_t>(&o) - first) / sizeof o);

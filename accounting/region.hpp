@@ -192,6 +192,28 @@ void record_put(std::uint32_t index) {
     t.free_tail = index;
 }
 
+// Lists of records, each of which has two links. links_of(record) stands beside T; what protects a list is said there.
+struct record_links {
+    std::uint32_t &next, &previous; // 0: none
+};
+template<class T>
+void list_put(std::uint32_t &first, T &record, std::uint32_t index) { // at the front
+    record_links links = links_of(record);
+    links.previous = 0;
+    links.next = first;
+    if (T *after = record_of<T>(first)) links_of(*after).previous = index;
+    first = index;
+}
+template<class T>
+void list_remove(std::uint32_t &first, T &record) {
+    record_links links = links_of(record);
+    if (T *after = record_of<T>(links.next)) links_of(*after).previous = links.previous;
+    if (T *before = record_of<T>(links.previous))
+        links_of(*before).next = links.next;
+    else
+        first = links.next;
+}
+
 template<class T>
 std::uint32_t record_count() {
     return region().tables[static_cast<std::uint32_t>(T::in)].count.load(std::memory_order_acquire);

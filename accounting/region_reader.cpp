@@ -259,19 +259,7 @@ std::size_t region_reader::path_of(std::uint32_t index, char *buffer, std::size_
         chain[depth++] = t;
         index = t->counter.parent;
     }
-    std::size_t length = 0;
-    auto put = [&](char c) {
-        if (length + 1 < size) buffer[length] = c;
-        ++length;
-    };
-    if (depth == 0) put('/');
-    while (depth-- > 0) {
-        put('/');
-        for (std::uint32_t i = 0; i + 1 < tenant_name_bytes && chain[depth]->name[i] != '\0'; ++i)
-            put(chain[depth]->name[i]);
-    }
-    if (size != 0) buffer[length < size ? length : size - 1] = '\0';
-    return length;
+    return write_names(chain, depth, buffer, size);
 }
 
 const char *region_error_text(region_error error) {

@@ -220,13 +220,12 @@ int registration_begin(registration &r, tenant &t, registration_kind kind) {
 
 int registration_id(const registration &r) { return static_cast<int>(r.generation << slot_bits | r.index); }
 
-registration_found registration_find(int id, registration_kind kind, registration_kind or_kind) {
+registration_found registration_find(int id, registration_kind kind) {
     std::uint32_t index = static_cast<std::uint32_t>(id) & ((std::uint32_t{1} << slot_bits) - 1);
     if (id <= 0 || index == 0 || index >= slots.count()) return {nullptr, -ENOENT};
     registration &r = slots.at(index);
     if (registration_id(r) != id || r.has_ended) return {nullptr, -ESTALE};
-    registration_kind is = r.kind.load(std::memory_order_relaxed);
-    if (is == registration_kind::none || (is != kind && is != or_kind)) return {nullptr, -ENOENT};
+    if (r.kind.load(std::memory_order_relaxed) != kind) return {nullptr, -ENOENT};
     return {&r, 0};
 }
 
@@ -337,6 +336,18 @@ void wait_for_calls_of(int id) {
 }
 void wait_for_calls_of(allot_tenant *tenant) {
     wait_for_calls([tenant](const registration_call &c) { return c.tenant == tenant; });
+}
+
+int registration_remove(int id, registration_kind kind) {
+    {
+        signals_blocked quiet;
+        lock_scope registry(region().registry_lock.word, lock_rank::registry);
+        registration_found f = registration_find(id, kind);
+        if (f.found == nullptr) return f.error;
+        registration_end(*f.found);
+    }
+    wait_for_calls_of(id);
+    return 0;
 }
 
 // --- fork -------------------------------------------------------------------------------------------------------------

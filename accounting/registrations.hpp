@@ -74,7 +74,7 @@ struct registration_found {
     registration *found; // nullptr: see error
     int error;           // -ENOENT: never one of that kind; -ESTALE: it has ended
 };
-[[nodiscard]] registration_found registration_find(int id, registration_kind kind, registration_kind or_kind);
+[[nodiscard]] registration_found registration_find(int id, registration_kind kind);
 // Not called again from here on.
 void registration_end(registration &r);
 // All of a tenant that goes.
@@ -102,6 +102,8 @@ void call_begin(registration_call &call, registration &r);
 void call_end(registration_call &call);
 
 // --- without a lock ---------------------------------------------------------------------------------------------------
+// Ends one of that kind, and waits as below. 0, -ENOENT, -ESTALE.
+[[nodiscard]] int registration_remove(int id, registration_kind kind);
 // Waits until no other thread is in a call of that registration, or of any of that tenant. In user code it waits for nobody:
 // there two threads might wait for each other.
 void wait_for_calls_of(int id);

@@ -24,18 +24,6 @@ int shrinker_add(allot_tenant *tenant, allot_shrinker_count count, allot_shrinke
     return registration_begin(*r, *t, registration_kind::shrinker);
 }
 
-int shrinker_remove(int id) {
-    {
-        signals_blocked quiet;
-        lock_scope registry(region().registry_lock.word, lock_rank::registry);
-        registration_found f = registration_find(id, registration_kind::shrinker, registration_kind::shrinker);
-        if (f.found == nullptr) return f.error;
-        registration_end(*f.found);
-    }
-    wait_for_calls_of(id);
-    return 0;
-}
-
 namespace {
 
 // Passes of one reclaim. Each asks for twice as much as the one before, so that the last ones ask for everything.

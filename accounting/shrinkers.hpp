@@ -24,7 +24,7 @@ namespace allot {
 // As the C API.
 [[nodiscard]] int shrinker_add(allot_tenant *tenant, allot_shrinker_count count, allot_shrinker_scan scan,
                                void *argument);
-[[nodiscard]] int shrinker_remove(int id);
+[[nodiscard]] inline int shrinker_remove(int id) { return registration_remove(id, registration_kind::shrinker); }
 
 struct shrunk {
     std::uint64_t said = 0; // bytes, as the shrinkers say

@@ -35,11 +35,7 @@ bool is_named(const tenant &t, const char *name, std::uint64_t length) {
 }
 
 void unlink_from_parent(tenant &t, tenant &parent) {
-    if (tenant *after = record_of<tenant>(t.next_sibling)) after->previous_sibling = t.previous_sibling;
-    if (tenant *before = record_of<tenant>(t.previous_sibling))
-        before->next_sibling = t.next_sibling;
-    else
-        parent.first_child = t.next_sibling;
+    list_remove(parent.first_child, t);
     parent.nr_children--;
     for (tenant *at = &parent; at != nullptr; at = parent_of(*at)) at->nr_descendants--;
     std::uint32_t *link = &bucket_of(parent.index, t.name, std::strlen(t.name));
@@ -96,10 +92,7 @@ bool is_path(const char *path) {
 } // namespace
 
 void link_to_parent(tenant &t, tenant &parent) {
-    t.previous_sibling = 0;
-    t.next_sibling = parent.first_child;
-    if (tenant *after = record_of<tenant>(t.next_sibling)) after->previous_sibling = t.index;
-    parent.first_child = t.index;
+    list_put(parent.first_child, t, t.index);
     parent.nr_children++;
     for (tenant *at = &parent; at != nullptr; at = parent_of(*at)) at->nr_descendants++;
     std::uint32_t &bucket = bucket_of(parent.index, t.name, std::strlen(t.name));
@@ -210,6 +203,10 @@ std::uint64_t write_path(const tenant &t, char *buffer, std::uint64_t size) {
     for (const tenant *at = &t; at != nullptr && at->index != root_index && depth <= tenant_depth_max;
          at = parent_of(*at))
         chain[depth++] = at;
+    return write_names(chain, depth, buffer, size);
+}
+
+std::uint64_t write_names(const tenant *const *chain, std::uint32_t depth, char *buffer, std::uint64_t size) {
     std::uint64_t length = 0;
     auto put = [&](char c) {
         if (length + 1 < size) buffer[length] = c;
@@ -218,7 +215,7 @@ std::uint64_t write_path(const tenant &t, char *buffer, std::uint64_t size) {
     if (depth == 0) put('/');
     while (depth-- > 0) {
         put('/');
-        for (std::uint32_t i = 0; i < tenant_name_bytes && chain[depth]->name[i] != '\0'; ++i)
+        for (std::uint32_t i = 0; i + 1 < tenant_name_bytes && chain[depth]->name[i] != '\0'; ++i)
             put(chain[depth]->name[i]);
     }
     if (size != 0) buffer[length < size ? length : size - 1] = '\0';

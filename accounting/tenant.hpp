@@ -86,6 +86,7 @@ struct tenant {
 static_assert(sizeof(tenant) == 512);
 inline constexpr std::uint32_t no_descendants_max = ~std::uint32_t{0};
 
+inline record_links links_of(tenant &t) { return {t.next_sibling, t.previous_sibling}; }
 inline constexpr std::uint32_t root_index = 1;
 inline tenant &root_tenant() { return record_at<tenant>(root_index); }
 inline tenant *parent_of(const tenant &t) { return record_of<tenant>(t.counter.parent); }
@@ -123,6 +124,8 @@ tenant *next_outside(const tenant &t, const tenant &top); // as if t had no chil
 // "/" or "/a/b"; the length of the whole, as snprintf. No lock is needed for it to be safe; a name that changes meanwhile
 // may be seen torn, but terminated.
 std::uint64_t write_path(const tenant &t, char *buffer, std::uint64_t size);
+// The same, of the tenants that the path names, from the lowest up, without the root.
+std::uint64_t write_names(const tenant *const *chain, std::uint32_t depth, char *buffer, std::uint64_t size);
 
 // --- as the C API, with locks ---------------------------------------------------------------------------------------
 [[nodiscard]] allot_tenant *tenant_create(allot_tenant *parent, const char *name, int &error);

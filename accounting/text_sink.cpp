@@ -1,5 +1,7 @@
 #include "accounting/text_sink.hpp"
 
+#include "accounting/base/digits.hpp"
+
 namespace allot {
 
 text_sink &text_sink::text(const char *s) {
@@ -7,16 +9,7 @@ text_sink &text_sink::text(const char *s) {
     return *this;
 }
 
-text_sink &text_sink::number(std::uint64_t value) {
-    char digits[21];
-    std::size_t at = sizeof digits - 1;
-    digits[at] = '\0';
-    do {
-        digits[--at] = static_cast<char>('0' + value % 10);
-        value /= 10;
-    } while (value != 0);
-    return text(digits + at);
-}
+text_sink &text_sink::number(std::uint64_t value) { return text(digits(value).c_str()); }
 
 text_sink &text_sink::left(const char *s, std::size_t width) {
     text(s);

@@ -1,5 +1,6 @@
 #include "accounting/base/report.hpp"
 
+#include "accounting/base/digits.hpp"
 #include "accounting/base/os.hpp"
 
 namespace allot {
@@ -23,15 +24,7 @@ line_writer &line_writer::text(const char *s) {
     return text(s, length);
 }
 
-line_writer &line_writer::number(std::uint64_t value) {
-    char digits[20];
-    std::size_t at = sizeof digits;
-    do {
-        digits[--at] = static_cast<char>('0' + value % 10);
-        value /= 10;
-    } while (value != 0);
-    return text(digits + at, sizeof digits - at);
-}
+line_writer &line_writer::number(std::uint64_t value) { return text(digits(value).c_str()); }
 
 line_writer &line_writer::signed_number(std::int64_t value) {
     if (value >= 0) return number(static_cast<std::uint64_t>(value));
