@@ -28,6 +28,8 @@ std::uint64_t beyond_max(const tenant &t, charge_limit limit) {
     return 0;
 }
 
+constexpr std::uint64_t least(std::uint64_t a, std::uint64_t b) { return a < b ? a : b; }
+
 } // namespace
 
 // --- the tree ---------------------------------------------------------------------------------------------------------
@@ -70,11 +72,12 @@ void tree_uncharge(tenant &from, std::uint64_t bytes, const tenant *stop) {
     }
 }
 
-std::uint64_t charge_batch_of(const tenant &from) {
-    if (os_membarrier_mode() == membarrier_mode::unavailable) return 0;
-    if (from.counts_charges.load(std::memory_order_relaxed) != 0) return 0; // each charge is to be counted
-    std::uint64_t batch = charge_batch_bytes;
+charge_ahead charge_ahead_of(const tenant &from) {
+    if (os_membarrier_mode() == membarrier_mode::unavailable) return {};
+    if (from.counts_charges.load(std::memory_order_relaxed) != 0) return {}; // each charge is to be counted
+    std::uint64_t share = unlimited, contexts = 1;
     for (const tenant *t = &from; t != nullptr; t = parent_of(*t)) {
+        contexts = std::uint64_t{1} + t->counter.nr_contexts.load(std::memory_order_relaxed);
         std::uint64_t max = t->counter.max.load(std::memory_order_relaxed);
         std::uint64_t high = t->counter.high.load(std::memory_order_relaxed);
         if (max >= unlimited && high >= unlimited) continue;
@@ -83,10 +86,12 @@ std::uint64_t charge_batch_of(const tenant &from) {
         // So that what crosses `high` is used, not held. Above it, it is no bound any more.
         if (used <= high && high - used < room) room = high - used;
         // If all its contexts charged that much ahead, half of the room would be left.
-        std::uint64_t share = room / (2 * (std::uint64_t{1} + t->counter.nr_contexts.load(std::memory_order_relaxed)));
-        if (share < batch) batch = share;
+        share = least(share, room / (2 * contexts));
     }
-    return batch < page_bytes ? 0 : batch / page_bytes * page_bytes;
+    std::uint64_t batch = least(share, charge_batch_bytes) / page_bytes * page_bytes;
+    if (batch == 0) return {};
+    // Here contexts are those of the root, all of the process.
+    return {batch, least(share / 2, least(swing_bytes_max, swings_together_bytes / contexts))};
 }
 
 bool may_use_headroom(const tenant &t, std::uint64_t bytes) {
@@ -118,6 +123,23 @@ void leave_refusal(refusal &left, std::uint32_t asked, std::uint32_t level_depth
 
 namespace {
 
+// What c may charge ahead from now on, counted as holding if it may anything. Its swing, not another's.
+charge_ahead begin_ahead(context &c, tenant &t) {
+    charge_ahead ahead = charge_ahead_of(t);
+    if (context_begin_holding(c, t, ahead.batch) == 0) return {};
+    ahead.swing = least(ahead.swing, c.swing);
+    return ahead;
+}
+
+// The owner gave bytes back, or wants some: those between the two it need not have given.
+void note_given_back(context &c, std::uint64_t bytes) {
+    c.returned = static_cast<std::uint32_t>(least(c.returned + bytes, swing_bytes_max));
+}
+void note_wanted(context &c) {
+    c.swing = static_cast<std::uint32_t>(least(std::uint64_t{c.swing} + c.returned, swing_bytes_max));
+    c.returned = 0;
+}
+
 // nullptr: charged; else the level that has no room even for `need` alone.
 tenant *charge_with_batch(tenant &t, std::uint64_t need, std::uint64_t batch, std::uint64_t &charged) {
     charged = need + batch;
@@ -132,12 +154,13 @@ tenant *charge_with_batch(tenant &t, std::uint64_t need, std::uint64_t batch, st
 tenant *context_cover(context &c) {
     context_take_over(c);
     tenant &t = *tenant_named_by(c.obj_cgroup);
-    std::uint64_t batch = context_begin_holding(c, t, charge_batch_of(t));
     std::int64_t stock = c.stock.load(std::memory_order_relaxed);
+    if (stock < 0) note_wanted(c);
+    charge_ahead ahead = begin_ahead(c, t);
     if (stock < 0) {
         auto need = static_cast<std::uint64_t>(-stock);
         std::uint64_t charged = 0;
-        if (tenant *level = charge_with_batch(t, need, batch, charged)) {
+        if (tenant *level = charge_with_batch(t, need, ahead.batch, charged)) {
             context_settle_holding(c, t);
             return level;
         }
@@ -145,7 +168,7 @@ tenant *context_cover(context &c) {
         charge_fitted(t);
     }
     cold_of(c).thread = os_tid();
-    context_unseal(c, batch);
+    context_unseal(c, ahead.most_unused());
     context_settle_holding(c, t);
     return nullptr;
 }
@@ -230,14 +253,17 @@ void context_uncharge_slow(context *c) {
     lock_scope own(c->lock, lock_rank::context);
     context_take_over(*c);
     tenant &t = *tenant_named_by(c->obj_cgroup);
-    auto batch = static_cast<std::int64_t>(context_begin_holding(*c, t, charge_batch_of(t)));
+    charge_ahead ahead = begin_ahead(*c, t);
     std::int64_t unused = c->stock.load(std::memory_order_relaxed);
-    // Down to one batch, so that the next few operations, whichever way they go, need no slow path.
-    if (unused > 2 * batch) {
-        c->stock.store(batch, std::memory_order_relaxed);
-        tree_uncharge(t, static_cast<std::uint64_t>(unused - batch));
+    // Down to a batch less, so that the next few operations, whichever way they go, need no slow path.
+    if (unused > static_cast<std::int64_t>(ahead.most_unused())) {
+        auto left = static_cast<std::int64_t>(ahead.left_unused());
+        auto given = static_cast<std::uint64_t>(unused - left);
+        c->stock.store(left, std::memory_order_relaxed);
+        tree_uncharge(t, given);
+        if (ahead.batch != 0) note_given_back(*c, given);
     }
-    context_unseal(*c, static_cast<std::uint64_t>(batch));
+    context_unseal(*c, ahead.most_unused());
     context_settle_holding(*c, t);
 }
 
@@ -248,7 +274,7 @@ void context_fold(context *c) {
     bool was_sealed = has_flag(*c, context_sealed);
     context_take_over(*c);
     tenant &t = *tenant_named_by(c->obj_cgroup);
-    if (!was_sealed) context_unseal(*c, charge_batch_of(t)); // it was counted as holding
+    if (!was_sealed) context_unseal(*c, begin_ahead(*c, t).most_unused()); // it was counted as holding
     context_settle_holding(*c, t);
 }
 

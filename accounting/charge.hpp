@@ -25,8 +25,17 @@ enum class charge_limit : std::uint8_t { max, headroom, none }; // how far a cha
                                       charge_limit = charge_limit::max);
 void tree_uncharge(tenant &from, std::uint64_t bytes, const tenant *stop = nullptr);
 
-// How much a context of t may charge ahead: a page or more, multiples of 16; 0: nothing, each operation is exact.
-[[nodiscard]] std::uint64_t charge_batch_of(const tenant &t);
+// How much a context may charge ahead, and leave unused: what it gave back is kept from the next time on, what it has not
+// used yet is never charged further ahead than a batch. So usage and peak go beyond what lives by what was once used, and
+// what swings up and down goes to the tree once.
+struct charge_ahead {
+    std::uint64_t batch; // whole pages; 0: nothing, each operation is exact
+    std::uint64_t swing; // beyond two batches
+    [[nodiscard]] std::uint64_t most_unused() const { return 2 * batch + swing; }
+    [[nodiscard]] std::uint64_t left_unused() const { return batch + swing; } // when there was more
+};
+// For any context of t: the most at present.
+[[nodiscard]] charge_ahead charge_ahead_of(const tenant &t);
 
 // Covers what net has beyond stock, without draining anyone, and lets the fast path go on. The owner of c, under its
 // lock. nullptr: covered; else the level that has no room, and c stays sealed with a negative stock.

@@ -10,7 +10,7 @@
 // Invariants (outside the lock):
 //   1. bytes(net) <= stock, unless the owner is between its addition and its slow path: what is charged covers what lives.
 //   2. net > hi exactly when bytes(net) > stock, or when the context is closed by a drain.
-//   3. net < lo means that more than the allowed bytes lie unused; it is a hint, never needed for exactness.
+//   3. net < lo means that more than the allowed bytes lie unused (charge_ahead); it is a hint, never needed for exactness.
 // Cost: 0 locked instructions and 0 shared writes on the fast path; a slow path takes `lock` and charges every level once.
 #pragma once
 
@@ -39,6 +39,9 @@ struct alignas(64) context {
     // Bytes charged to the tenant and held here, live or not. Written under lock; read without it by whoever reports
     // (exact when the owner is quiet), relaxed: a figure, nobody decides on it outside the lock.
     std::atomic<std::int64_t> stock;
+    // How far traffic has been seen to swing: bytes that the owner gave back and soon wanted again, which it may leave unused
+    // from then on; and those given back since it last wanted some. Under lock, by the owner, and by drainers, who end both.
+    std::uint32_t swing, returned;
 };
 static_assert(sizeof(context) == 64);
 

@@ -21,11 +21,11 @@ void context_seal(context &c) {
     std::atomic_signal_fence(std::memory_order_seq_cst); // a handler of the owner must not pass by old limits
 }
 
-void context_unseal(context &c, std::uint64_t batch) {
+void context_unseal(context &c, std::uint64_t most_unused) {
     std::int64_t stock = c.stock.load(std::memory_order_relaxed);
-    if (batch == 0 || stock < 0) return;
+    if (most_unused == 0 || stock < 0) return;
     clear_flag(c, context_sealed);
-    c.lo.store(lo_of(stock - 2 * static_cast<std::int64_t>(batch)), std::memory_order_relaxed);
+    c.lo.store(lo_of(stock - static_cast<std::int64_t>(most_unused)), std::memory_order_relaxed);
     c.hi.store(hi_of(stock, ++cold_of(c).epoch), std::memory_order_relaxed);
 }
 
@@ -85,6 +85,7 @@ std::uint64_t context_unused_estimate(const context &c) {
 
 void context_give_back(context &c, tenant &t) {
     context_take_over(c);
+    context_forget_swing(c);
     std::int64_t unused = c.stock.load(std::memory_order_relaxed);
     if (unused > 0) {
         c.stock.store(0, std::memory_order_relaxed);
@@ -105,6 +106,7 @@ void initialise(context_record &c, std::uint32_t index, std::uint32_t obj_cgroup
     c.hot.stock.store(0, std::memory_order_relaxed);
     c.hot.obj_cgroup = obj_cgroup;
     c.hot.index = index;
+    context_forget_swing(c.hot);
     c.hot.flags.store(context_in_use, std::memory_order_relaxed);
     c.cold.late.store(0, std::memory_order_relaxed);
     c.cold.settled_bytes.store(0, std::memory_order_relaxed);

@@ -94,8 +94,10 @@ void context_seal(context &c);
 void context_take_over(context &c);
 // Owner: all that is not in use goes back to t, its tenant. Sealed afterwards.
 void context_give_back(context &c, tenant &t);
-// Owner: opens hi and lo for up to 2 * batch bytes unused; a batch of 0 leaves it sealed.
-void context_unseal(context &c, std::uint64_t batch);
+// Owner: opens hi and lo for that much unused; 0 leaves it sealed.
+void context_unseal(context &c, std::uint64_t most_unused);
+// Any holder of the lock, of a context whose stock is taken: it begins with two batches again.
+inline void context_forget_swing(context &c) { c.swing = c.returned = 0; }
 // Owner, before it charges ahead or keeps what is unused: how much of `batch` it may. It is counted as holding before it
 // looks whether a drain goes on above it, and a drain says that it does before it looks who is counted, seq_cst both: so
 // the drain visits it, or it holds nothing.

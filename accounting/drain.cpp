@@ -90,6 +90,7 @@ public:
                 if (known == order::unknown) return;
                 clear_flag(c, context_unordered);
             }
+            context_forget_swing(c);
             std::int64_t unused = context_unused(c);
             if (unused <= 0) return;
             c.stock.store(c.stock.load(std::memory_order_relaxed) - unused, std::memory_order_relaxed);

@@ -85,6 +85,7 @@ void check_context(const context &c, differences &found) {
     bool holds = !is_sealed || (unused > 0 && region().handlers_left.load(std::memory_order_relaxed) == 0);
     found.expect(c, !holds || has_flag(c, context_holding), "it holds stock and is not counted.");
     std::int64_t stock = c.stock.load(std::memory_order_relaxed);
+    found.expect(c, c.swing <= swing_bytes_max && c.returned <= swing_bytes_max, "its swing is beyond its bound.");
     found.expect(c, is_sealed || hi == hi_of(stock, cold_of(c).epoch), "hi does not follow from stock.");
     found.expect(c, is_sealed || (net > hi) == (net_bytes(net) > stock), "hi lets more pass than is charged.");
 }

@@ -20,6 +20,8 @@ constinit context accounted_hooks::uncounted_context{
     .lock = 0,
     .flags = 0,
     .stock = 0,
+    .swing = 0,
+    .returned = 0,
 };
 
 constinit bool accounted_hooks::counting = false;

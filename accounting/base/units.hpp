@@ -13,6 +13,11 @@ inline constexpr std::uint64_t page_bytes = 4096;
 inline constexpr std::uint64_t charge_batch_pages = 64;
 inline constexpr std::uint64_t charge_batch_bytes = charge_batch_pages * page_bytes;
 
+// What one context may leave unused beyond two batches, where its traffic swings so far, at most; and what all contexts of a
+// process may together. None of it is memory: it is what drains find.
+inline constexpr std::uint64_t swing_bytes_max = std::uint64_t{8} << 20;
+inline constexpr std::uint64_t swings_together_bytes = std::uint64_t{256} << 20;
+
 // A usage without limit. Kept far from the end of the range so that sums of a few of them do not wrap.
 inline constexpr std::uint64_t unlimited = std::uint64_t{1} << 62;
 

@@ -266,14 +266,17 @@ BOOST_FIXTURE_TEST_CASE(a_charge_over_an_ancestors_max_changes_no_level, verifie
 
 BOOST_FIXTURE_TEST_CASE(batches_shrink_near_a_limit_and_with_the_number_of_contexts, verified) {
     tenant &t = *tenant_from(top);
-    BOOST_TEST(charge_batch_of(t) == charge_batch_bytes);
+    BOOST_TEST(charge_ahead_of(t).batch == charge_batch_bytes);
+    BOOST_TEST(charge_ahead_of(t).swing == swing_bytes_max);
     BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "1M") == 0);
     context *one = context_open(obj_cgroup_of(top));
-    std::uint64_t with_one = charge_batch_of(t);
+    charge_ahead with_one = charge_ahead_of(t);
     context *two = context_open(obj_cgroup_of(top));
-    BOOST_TEST(charge_batch_of(t) < with_one);
+    BOOST_TEST(charge_ahead_of(t).batch < with_one.batch);
+    BOOST_TEST(charge_ahead_of(t).swing < with_one.swing);
     BOOST_TEST_REQUIRE((tree_try_charge(t, mib - 8 * kib) == nullptr));
-    BOOST_TEST(charge_batch_of(t) == 0u);
+    BOOST_TEST(charge_ahead_of(t).batch == 0u);
+    BOOST_TEST(charge_ahead_of(t).swing == 0u);
     tree_uncharge(t, mib - 8 * kib);
     context_close(one);
     context_close(two);
@@ -289,6 +292,98 @@ BOOST_FIXTURE_TEST_CASE(the_stock_is_trimmed_to_a_batch_and_not_emptied, verifie
         BOOST_TEST_REQUIRE(stock <= 2 * charge_batch_bytes);
         if (i > 128) BOOST_TEST_REQUIRE(stock >= charge_batch_bytes);
     }
+    context_close(c);
+}
+
+namespace {
+
+constexpr std::uint64_t two_batches = 2 * charge_batch_bytes;
+std::uint64_t stock_of(allot_tenant *t) { return verified::keyed(t, "memory.stat", "stock"); }
+
+// So many objects of 4 KiB, taken and given back; called after each operation.
+template<class Visit>
+void swing(context *c, int objects, Visit visit) {
+    for (int i = 0; i < objects; ++i) {
+        BOOST_TEST_REQUIRE(charge(c, 4096));
+        visit();
+    }
+    for (int i = 0; i < objects; ++i) {
+        uncharge(c, 4096);
+        visit();
+    }
+}
+void swing(context *c, int objects) {
+    swing(c, objects, [] {});
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_swing_that_was_seen_once_goes_to_the_tree_no_more, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "1G") == 0);
+    context *c = context_open(obj_cgroup_of(make("/case/a")));
+    swing(c, 1000);
+    swing(c, 1000); // finds out
+    std::uint64_t usage_before = usage_of("/case");
+    swing(c, 1000, [&] { BOOST_TEST_REQUIRE(usage_of("/case") == usage_before); });
+    BOOST_TEST(number(top, "memory.current") == 0u);
+    // What is kept was used before: no level has been higher than that and a batch.
+    BOOST_TEST(number(top, "memory.peak") <= 1000 * 4096 + charge_batch_bytes);
+    context_close(c);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_a_swing_leaves_unused_is_bounded_however_far_it_goes, verified) {
+    context *c = context_open(obj_cgroup_of(top));
+    for (int i = 0; i < 3; ++i) swing(c, 16384); // 64 MiB
+    BOOST_TEST(stock_of(top) > swing_bytes_max);
+    BOOST_TEST(stock_of(top) <= swing_bytes_max + two_batches);
+    context_close(c);
+}
+
+BOOST_FIXTURE_TEST_CASE(who_only_gives_or_only_takes_holds_two_batches, verified) {
+    context *taker = context_open(obj_cgroup_of(top)), *giver = context_open(obj_cgroup_of(top));
+    for (int i = 0; i < 4000; ++i) {
+        BOOST_TEST_REQUIRE(charge(taker, 4096));
+        uncharge(giver, 4096);
+        BOOST_TEST_REQUIRE(stock_of(top) <= two_batches + charge_batch_bytes);
+    }
+    context_close(taker);
+    context_close(giver);
+}
+
+// Of four contexts, all that swung so far together leave three quarters of what is left.
+BOOST_FIXTURE_TEST_CASE(swings_are_kept_in_part_where_a_limit_is_near, verified) {
+    constexpr std::uint64_t max = 24 * mib;
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "24M") == 0);
+    context *contexts[4];
+    for (context *&c : contexts) c = context_open(obj_cgroup_of(top));
+    for (int round = 0; round < 3; ++round)
+        for (context *c : contexts) swing(c, 2000);
+    BOOST_TEST(keyed(top, "memory.events", "max") == 0u);
+    BOOST_TEST(stock_of(top) > 4 * charge_batch_bytes);
+    BOOST_TEST(stock_of(top) <= max / 4 + 4 * two_batches);
+    for (context *c : contexts) context_close(c);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_drain_takes_what_a_swing_keeps_and_ends_it, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "256M") == 0);
+    allot_tenant *a = make("/case/a");
+    context *c = context_open(obj_cgroup_of(a));
+    for (int i = 0; i < 3; ++i) swing(c, 1000);
+    BOOST_TEST(stock_of(a) > two_batches);
+    BOOST_TEST(charge_bytes(obj_cgroup_of(top), 256 * mib, charge_kind::external));
+    BOOST_TEST(stock_of(a) == 0u);
+    uncharge_bytes(obj_cgroup_of(top), 256 * mib, charge_kind::external);
+    swing(c, 1000);
+    BOOST_TEST(stock_of(a) <= two_batches);
+    context_close(c);
+}
+
+BOOST_FIXTURE_TEST_CASE(whose_charges_are_counted_keeps_nothing_of_a_swing, verified) {
+    context *c = context_open(obj_cgroup_of(top));
+    for (int i = 0; i < 3; ++i) swing(c, 1000);
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.fail", "1000000") == 0);
+    swing(c, 1000);
+    BOOST_TEST(stock_of(top) == 0u);
     context_close(c);
 }
 
