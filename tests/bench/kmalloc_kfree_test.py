@@ -80,10 +80,17 @@ def test_allot_writes_no_shared_word_and_takes_no_slow_path_with_statistics_kept
         assert counts["statistics"] == 2 * found["operations"]
 
 
-def test_allot_charges_a_level_once_a_batch_where_bursts_are_larger_than_its_stock():
-    found = result("allot", 64, "--burst", 512, "--levels", 2, "--all-protected")
-    counts = found["counts"]
-    assert 0 < counts["slow_paths"] <= 2 * 64 * (512 // 64), counts  # batches of 64 pages
+def test_bursts_of_2_MiB_go_to_the_tree_no_more_once_allot_has_seen_them():
+    counts = result("allot", 64, "--burst", 512, "--levels", 2, "--all-protected")["counts"]
+    assert counts["slow_paths"] == counts["walks"] == counts["usage"] == counts["peaks"] == counts["protection"] == 0, counts
+
+
+def test_allot_charges_a_level_once_a_batch_where_bursts_are_larger_than_the_swing_it_keeps():
+    bursts, pages = 8, 4096  # 16 MiB, of which 8 and two batches of 64 pages are kept
+    counts = result("allot", bursts, "--burst", pages, "--levels", 2, "--all-protected")["counts"]
+    beyond = (pages - 2048) // 64
+    assert 2 * bursts * (beyond - 3) <= counts["walks"] <= 2 * bursts * beyond, counts
+    assert counts["slow_paths"] == counts["walks"], counts
     assert counts["usage"] == 3 * counts["walks"], counts  # the root and two below
     assert counts["protection"] == 0, counts  # usage stays above what is protected
     assert counts["shared"] == counts["usage"] + counts["peaks"] + counts["references"]
@@ -109,8 +116,9 @@ def test_allots_pair_has_no_locked_instruction_in_fact():
 def test_what_is_counted_for_allot_is_what_is_executed():
     if platform.machine() != "x86_64":
         return
-    counts = result("allot", 1, "--burst", 256)["counts"]
-    locked = executed("--variant", "allot", "--iterations", 1, "--burst", 256)["locked"]
+    arguments = ("--burst", 1536, "--size", 8192)  # more than a swing that is kept
+    counts = result("allot", 1, *arguments)["counts"]
+    locked = executed("--variant", "allot", "--iterations", 1, *arguments)["locked"]
     # A slab that comes or goes takes the allocator's lock of free memory and gives it back, and one reference.
     of_allocator = 2 * counts["references"]
     assert counts["references"] > 0 and counts["usage"] > 0
