@@ -131,6 +131,12 @@ allot_tenant *living(allot_tenant *tenant) {
     return now;
 }
 
+bool is_of_now(allot_tenant *tenant) {
+    if (!hooks::accounted || tenant == nullptr) return true;
+    (void)home_here(); // repairs the child of a fork
+    return living(tenant) == tenant;
+}
+
 tenant_closed::tenant_closed(allot_tenant *tenant) : tenant_(tenant) {
     closed.lock.lock();
     closed.tenant.store(tenant, std::memory_order_relaxed);

@@ -46,6 +46,12 @@ private:
 
 // The living tenant that a handle stands for.
 [[nodiscard]] allot_tenant *living(allot_tenant *);
+// Whether it is that tenant's own handle, not one of a tenant that is gone, or of none; nullptr is the root's.
+[[nodiscard]] bool is_of_now(allot_tenant *);
+
+// From begin to end, nested, nobody moves this thread to another tenant; then what was asked for meanwhile is served.
+void heap_moves_wait_begin();
+void heap_moves_wait_end();
 
 void active_child_start();
 

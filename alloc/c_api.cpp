@@ -1,3 +1,4 @@
+#include "alloc/active.hpp"
 #include "alloc/active_scope.hpp"
 #include "alloc/alloc.hpp"
 #include "alloc/fast_path.hpp"
@@ -39,6 +40,10 @@ void allot_free(void *block) { fast_free(block); }
 size_t allot_usable_size(const void *block) { return heap_usable_size(block); }
 
 void *allot_malloc_in(allot_tenant *tenant, size_t size) {
+    if (!is_of_now(tenant)) {
+        errno = ESTALE;
+        return nullptr;
+    }
     active_scope scope(tenant);
     return fast_malloc(size);
 }

@@ -10,6 +10,10 @@ int main(void) {
     void *roots = allot_malloc_in(NULL, 10);
     expect(allot_owner_of(roots) == allot_root());
     expect(allot_owner_of(NULL) == NULL);
+    allot_tenant *gone = tenant_below(mine, "gone", NULL);
+    expect(allot_tenant_destroy(gone) == 0);
+    expect(allot_malloc_in(gone, 10) == NULL && errno == ESTALE); /* not at the expense of whoever comes next */
+    expect(allot_set_active(mine) == mine);
     allot_free(block);
     allot_free(roots);
     expect(allot_tenant_current(other) == 0);

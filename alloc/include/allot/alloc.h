@@ -37,7 +37,7 @@ ALLOT_API void allot_free(void *block);                             /* NULL is f
 /* Bytes of the block that may be used: at least what was asked for, constant for its life, and what is charged. */
 ALLOT_API size_t allot_usable_size(const void *block);
 
-/* For a given tenant (NULL: the root), whatever this thread's active one is. */
+/* For a given tenant (NULL: the root), whatever this thread's active one is. ESTALE: it is gone. */
 ALLOT_API void *allot_malloc_in(allot_tenant *tenant, size_t size);
 /* Who pays for a block: the tenant, or the living ancestor that inherited it; NULL for NULL and for blocks that nobody
  * pays for in this process (inherited by fork). */
