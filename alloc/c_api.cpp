@@ -73,6 +73,7 @@ void *allot_kcalloc(size_t count, size_t size, allot_gfp flags) {
 }
 
 void *allot_krealloc(void *block, size_t size, allot_gfp flags) {
+    if (block == nullptr) return allot_kmalloc(size, flags);
     if (!is_gfp(flags)) return invalid();
     gfp_scope scope(flags);
     return heap_realloc(block, size);

@@ -40,7 +40,8 @@ extern "C" {
 allot_kmem_cache *allot_kmem_cache_create(const char *name, size_t size, size_t alignment, allot_kmem_cache_flags flags,
                                           void (*constructor)(void *object)) {
     if (alignment == 0) alignment = granule_bytes;
-    if (name == nullptr || size == 0 || size > arena_max_bytes || alignment > arena_max_bytes ||
+    bool are_flags = (static_cast<unsigned>(flags) & ~static_cast<unsigned>(ALLOT_CACHE_HWALIGN)) == 0;
+    if (name == nullptr || !are_flags || size == 0 || size > arena_max_bytes || alignment > arena_max_bytes ||
         !std::has_single_bit(alignment)) {
         errno = EINVAL;
         return nullptr;

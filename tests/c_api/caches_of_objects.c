@@ -12,6 +12,7 @@ int main(void) {
         allot_kmem_cache_create("objects", sizeof(struct object), 0, ALLOT_CACHE_HWALIGN, construct);
     expect(cache != NULL && strcmp(allot_kmem_cache_name(cache), "objects") == 0);
     expect(allot_kmem_cache_create("none", 0, 0, ALLOT_CACHE_DEFAULT, NULL) == NULL && errno == EINVAL);
+    expect(allot_kmem_cache_create("none", 8, 0, (allot_kmem_cache_flags)2, NULL) == NULL && errno == EINVAL);
     allot_set_active(tenant);
     struct object *one = allot_kmem_cache_alloc(cache, ALLOT_KERNEL);
     expect(one != NULL && one->number == 42 && (uintptr_t)one % 64 == 0);

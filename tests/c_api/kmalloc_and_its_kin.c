@@ -14,6 +14,12 @@ int main(void) {
         expect(allot_owner_of(zeroed[i]) == tenant);
         allot_kfree(zeroed[i]);
     }
+    dirty = allot_kmalloc(200, ALLOT_KERNEL);
+    memset(dirty, 1, 200);
+    allot_kfree(dirty);
+    unsigned char *fresh = allot_krealloc(NULL, 200, ALLOT_ZERO); /* allocates, as the flags say */
+    for (size_t byte = 0; byte < 200; ++byte) expect(fresh[byte] == 0);
+    allot_kfree(fresh);
     void *spared = allot_kmalloc(200, ALLOT_UNACCOUNTED);
     expect(allot_owner_of(spared) == allot_root());
     spared = allot_krealloc(spared, 5000, ALLOT_UNACCOUNTED);

@@ -75,7 +75,7 @@ typedef enum allot_gfp {
 ALLOT_API void *allot_kmalloc(size_t size, allot_gfp flags);               /* as allot_malloc, and as the flags say */
 ALLOT_API void *allot_kzalloc(size_t size, allot_gfp flags);               /* zeroed */
 ALLOT_API void *allot_kcalloc(size_t count, size_t size, allot_gfp flags); /* zeroed */
-/* Bytes beyond the old size are not zeroed; what moves is charged as the flags say. */
+/* NULL: as allot_kmalloc. Else bytes beyond the old size are not zeroed; what moves is charged as the flags say. */
 ALLOT_API void *allot_krealloc(void *block, size_t size, allot_gfp flags);
 ALLOT_API void allot_kfree(const void *block);
 ALLOT_API size_t allot_ksize(const void *block);

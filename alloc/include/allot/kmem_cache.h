@@ -31,7 +31,7 @@ typedef enum allot_kmem_cache_flags {
  * that the cache hands out, in the thread that asked, with no lock held; what it allocates is charged as usual. (The kernel
  * constructs a slot once, when its slab is made, and wants objects freed in that state. Here slots go back to all
  * users of their size, so each object is constructed anew, and nothing is asked of freed ones.)
- * EINVAL: size 0, a bad alignment, or more than any block can have. */
+ * EINVAL: no name, size 0, a bad alignment, other flags, or more than any block can have. */
 ALLOT_API allot_kmem_cache *allot_kmem_cache_create(const char *name, size_t size, size_t alignment,
                                                     allot_kmem_cache_flags flags, void (*constructor)(void *object));
 ALLOT_API void *allot_kmem_cache_alloc(allot_kmem_cache *cache, allot_gfp flags);
