@@ -75,9 +75,7 @@ int set_max_descendants(tenant &t, const char *value) {
 // A destroyed tenant whose handle is still named by objects counts as dying, as in the kernel.
 void get_cgroup_stat(const tenant &t, file_text &out) {
     std::uint64_t handles = 0;
-    for (const tenant *at = &t; at != nullptr; at = next_in_subtree(*at, t))
-        for (obj_cgroup *o = record_of<obj_cgroup>(at->first_handle); o != nullptr; o = record_of<obj_cgroup>(o->next))
-            ++handles;
+    for (const tenant *at = &t; at != nullptr; at = next_in_subtree(*at, t)) handles += at->nr_handles;
     out.line("nr_descendants", t.nr_descendants);
     out.line("nr_dying_descendants", handles - t.nr_descendants - 1);
 }

@@ -47,7 +47,7 @@ void empty(tenant &t) {
         t.events_local[e].store(0, std::memory_order_relaxed);
     }
     t.first_child = t.next_sibling = t.previous_sibling = t.first_context = t.first_handle = t.hash_next =
-        t.nr_children = 0;
+        t.nr_children = t.nr_handles = 0;
 }
 
 bool is_living(const tenant *t) {

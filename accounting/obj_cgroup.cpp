@@ -10,10 +10,15 @@ namespace allot {
 
 namespace {
 
+void unlink_from(obj_cgroup &o, tenant &t) {
+    list_remove(t.first_handle, o);
+    t.nr_handles--;
+}
+
 // Registry lock: the tenant stays, and no drain is amid its last attempt.
 void free_handle(obj_cgroup &o) {
     take_deferred(o);
-    if (tenant *t = record_of<tenant>(o.tenant.load(std::memory_order_relaxed))) list_remove(t->first_handle, o);
+    if (tenant *t = record_of<tenant>(o.tenant.load(std::memory_order_relaxed))) unlink_from(o, *t);
     o.tenant.store(0, std::memory_order_relaxed);
     record_put<obj_cgroup>(index_of(o));
 }
@@ -30,6 +35,7 @@ bool drop(obj_cgroup &o, std::uint32_t references) {
 void obj_cgroup_link(obj_cgroup &o, tenant &t) {
     o.tenant.store(t.index, std::memory_order_relaxed);
     list_put(t.first_handle, o, index_of(o));
+    t.nr_handles++;
 }
 
 std::uint32_t obj_cgroup_new(tenant &t) {
@@ -46,7 +52,7 @@ std::uint32_t obj_cgroup_new(tenant &t) {
 void obj_cgroups_reparent(tenant &t, tenant &parent) {
     for (obj_cgroup *o = record_of<obj_cgroup>(t.first_handle); o != nullptr;
          o = record_of<obj_cgroup>(t.first_handle)) {
-        list_remove(t.first_handle, *o);
+        unlink_from(*o, t);
         obj_cgroup_link(*o, parent);
     }
 }

@@ -81,7 +81,7 @@ struct tenant {
     // Statistics, relaxed: bytes charged over a limit because they must not fail, and charges that used headroom.
     std::atomic<std::uint64_t> forced, headroom_charges;
     std::uint32_t nr_descendants; // registry lock
-    std::uint32_t unused;
+    std::uint32_t nr_handles;     // in the list of first_handle; registry lock
 };
 static_assert(sizeof(tenant) == 512);
 inline constexpr std::uint32_t no_descendants_max = ~std::uint32_t{0};
