@@ -117,10 +117,14 @@ struct delivery {
     std::uint64_t counts[allot_nr_events];
 };
 
+enum class telling : std::uint32_t { everyone, descriptors };
+
 // False: nothing.
-bool take(registration &r, delivery &d) {
+bool take(registration &r, telling whom, delivery &d) {
     const tenant *t = tenant_from(r.tenant);
     if (t == nullptr) return false;
+    bool is_callback = r.kind.load(std::memory_order_relaxed) == registration_kind::callback;
+    if (is_callback && whom == telling::descriptors) return false;
     std::uint64_t any = 0;
     for (std::uint32_t e = 0; e < allot_nr_events; ++e) {
         d.counts[e] = 0;
@@ -156,7 +160,9 @@ void tell(const delivery &d) {
 } // namespace
 
 void deliver_events(allot_tenant *from) {
-    if (!any_registered(registration_list::listeners) || !may_call_user_code()) return;
+    if (!any_registered(registration_list::listeners) || holds_locks()) return;
+    // An event loop is not user code of this thread's, and may hear of this one event only.
+    const telling whom = may_call_user_code() ? telling::everyone : telling::descriptors;
     delivery d;
     bool is_called = false;
     for (;;) {
@@ -171,7 +177,8 @@ void deliver_events(allot_tenant *from) {
                 at = first_listener_from(tenant_or_heir(from));
             }
             is_called = false;
-            for (; at != nullptr && !is_called; at = is_called ? at : next_listener(*at)) is_called = take(*at, d);
+            for (; at != nullptr && !is_called; at = is_called ? at : next_listener(*at))
+                is_called = take(*at, whom, d);
         }
         if (!is_called) return;
         tell(d);

@@ -5,8 +5,8 @@
 //
 // An event is counted at once, wherever it happens; it is delivered by the thread that caused it once that holds no lock
 // and is amid nothing (settle.hpp). What is delivered is how often it has been counted since the last delivery: several at
-// once may be one call, and none is lost. What a thread cannot deliver, because it is in a signal handler or in user code,
-// the next delivery for that tenant tells.
+// once may be one call, and none is lost. A thread that is in user code, or whose charge is in a hurry, tells descriptors
+// alone, and one in a signal handler amid our own code tells nobody: the next delivery for that tenant makes up for it.
 //
 // Threads: any that holds no lock. Callbacks of several threads may run at once.
 // Owner: registrations.hpp.
@@ -30,8 +30,8 @@ inline constexpr std::uint32_t all_events = (std::uint32_t{1} << allot_nr_events
 [[nodiscard]] int event_descriptor_add(allot_tenant *tenant, std::uint32_t events);
 [[nodiscard]] int event_descriptor_remove(int descriptor);
 
-// Tells the listeners of a tenant and its ancestors what has been counted since they were told last. Does
-// nothing where user code may not be called: amid our own code, in user code, in a mode that forbids it.
+// Tells the listeners of a tenant and its ancestors what has been counted since they were told last; only descriptors
+// where user code may not be called.
 void deliver_events(allot_tenant *from);
 
 } // namespace allot

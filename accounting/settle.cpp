@@ -80,8 +80,9 @@ void refuse_for_good(const refusal &r) {
         charges_here.armed = level->obj_cgroup.load(std::memory_order_relaxed);
         policy = policy_of(*level);
     }
-    if (may_call_user_code()) deliver_events(told);
-    bool may_stop_us = charges_here.mode == charge_mode::ordinary; // who asked for a quick answer gets that
+    deliver_events(told);
+    // Who asked for a quick answer gets that, and what shrinkers and callbacks are refused no shrinker was asked for.
+    bool may_stop_us = charges_here.mode == charge_mode::ordinary && (charges_here.flags & in_user_code) == 0;
     if (may_stop_us && !holds_locks()) refused(policy, *asked, *level, r.bytes);
 }
 
@@ -114,9 +115,11 @@ bool settle_refusal(refusal &r) {
 }
 
 void settle_charge(std::uint32_t obj_cgroup) {
-    if (!may_call_user_code()) return; // it stays due
-    clear(owes_refusal | owes_visit);
-    reclaim_for_high(obj_cgroup);
+    if (holds_locks()) return; // it stays due
+    if (may_call_user_code()) {
+        clear(owes_refusal | owes_visit);
+        reclaim_for_high(obj_cgroup);
+    } // else that stays due
     if (!any_registered(registration_list::listeners)) return;
     allot_tenant *told;
     {

@@ -275,6 +275,28 @@ BOOST_FIXTURE_TEST_CASE(an_event_loop_is_woken_and_reads_how_many, verified) {
     close(loop);
 }
 
+// Where no callback may be called: it may be the one event that the loop waits for.
+BOOST_FIXTURE_TEST_CASE(an_event_loop_is_woken_also_from_user_code_and_by_charges_in_a_hurry, verified) {
+    told t;
+    int id = listener_add(top, bit(allot_event_oom), told::call, &t);
+    int fd = event_descriptor_add(top, bit(allot_event_oom));
+    {
+        user_code_scope user_code;
+        cause(top, allot_event_oom);
+    }
+    BOOST_TEST(read_events(fd) == 1u);
+    {
+        charge_mode_scope hurry(charge_mode::nowait);
+        cause(top, allot_event_oom);
+    }
+    BOOST_TEST(read_events(fd) == 1u);
+    BOOST_TEST(t.calls == 0u);
+    cause(top, allot_event_oom); // and here it hears of all three
+    BOOST_TEST(t.counts[allot_event_oom] == 3u);
+    BOOST_TEST(event_descriptor_remove(fd) == 0);
+    BOOST_TEST(listener_remove(id) == 0);
+}
+
 // The number may be a log file's next.
 BOOST_FIXTURE_TEST_CASE(a_number_that_was_just_closed_is_not_written_to, verified) {
     int fd = event_descriptor_add(top, bit(allot_event_max));

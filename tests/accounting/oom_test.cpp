@@ -108,3 +108,16 @@ BOOST_FIXTURE_TEST_CASE(with_the_policy_kill_the_process_ends_by_sigkill_after_t
                        "memory.oom.policy is kill\n") == 0u,
         d.message);
 }
+
+// There no shrinker can be asked, so it is not known yet that nothing helps.
+BOOST_FIXTURE_TEST_CASE(what_user_code_is_refused_fails_whatever_the_policy, verified) {
+    allot_tenant *a = make("/case/a", "4K");
+    BOOST_TEST_REQUIRE(tenant_set(a, "memory.oom.policy", "abort") == 0);
+    context *c = context_open(obj_cgroup_of(a));
+    {
+        user_code_scope user_code;
+        BOOST_TEST(!charge(c, 8192));
+    }
+    BOOST_TEST(keyed(a, "memory.events.local", "oom") == 1u);
+    context_close(c);
+}
