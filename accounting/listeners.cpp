@@ -57,11 +57,13 @@ registration *giver_of(int descriptor) {
     return nullptr;
 }
 
-// The system has given the number out again, so whoever had it has closed it.
-void forget_old_giver_of(int descriptor) {
+// The system has given the numbers out again, so whoever had them has closed them, or the program ours.
+void forget_old_ones(int users, int own) {
     signals_blocked quiet;
     lock_scope registry(region().registry_lock.word, lock_rank::registry);
-    if (registration *r = giver_of(descriptor)) registration_end(*r);
+    for (std::uint32_t index = 1; index < registration_count(); ++index)
+        if (registration *r = registration_at(index); r != nullptr && r->descriptor == own) r->descriptor = -1;
+    if (registration *r = giver_of(users)) registration_end(*r);
 }
 
 } // namespace
@@ -78,7 +80,8 @@ int event_descriptor_add(allot_tenant *tenant, std::uint32_t events) {
         os_close(users);
         return own;
     }
-    forget_old_giver_of(users);
+    forget_old_ones(users, own);
+    os_mark(own);
     int id = begin(tenant, events, registration_kind::descriptor, [&](registration &r) {
         r.descriptor = own;
         r.users_descriptor = users;

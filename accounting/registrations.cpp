@@ -184,7 +184,8 @@ registration *first_listener_up_from(std::uint32_t at) {
 bool registration_has_its_descriptor(const registration &r) {
     if (r.descriptor < 0) return false;
     os_file_identity now = os_identity_of(r.descriptor);
-    return now.known && now.device == r.identity.device && now.inode == r.identity.inode;
+    return now.known && now.signal == r.identity.signal && now.device == r.identity.device &&
+           now.inode == r.identity.inode;
 }
 
 bool any_registered(registration_list list) { return number_of(list).load(std::memory_order_relaxed) != 0; }

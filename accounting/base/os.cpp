@@ -156,8 +156,14 @@ void os_write_quietly(int fd, const char *text, std::size_t bytes) {
 
 os_file_identity os_identity_of(int fd) {
     struct stat s;
-    if (failed(os_call(SYS_fstat, fd, bits_of(&s)))) return {false, 0, 0};
-    return {true, s.st_dev, s.st_ino};
+    if (failed(os_call(SYS_fstat, fd, bits_of(&s)))) return {};
+    const long signal = os_call(SYS_fcntl, fd, F_GETSIG, 0);
+    return {true, failed(signal) ? 0 : static_cast<int>(signal), s.st_dev, s.st_ino};
+}
+
+void os_mark(int fd) {
+    constexpr int unusual = 61;
+    (void)os_call(SYS_fcntl, fd, F_SETSIG, unusual);
 }
 
 int os_duplicate(int fd, int least) { return static_cast<int>(os_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, least)); }

@@ -43,9 +43,13 @@ void os_write_quietly(int fd, const char *text, std::size_t bytes); // and neith
 // Which file a descriptor stands for, to see later whether it still does.
 struct os_file_identity {
     bool known; // it is open
+    int signal; // see os_mark
     std::uint64_t device, inode;
 };
 [[nodiscard]] os_file_identity os_identity_of(int fd);
+// Tells a file without a name from all others of the system, which have one inode together (eventfd, epoll, timerfd): by
+// the signal that it would send if it sent any. Such files send none, so nobody chooses one for them.
+void os_mark(int fd);
 [[nodiscard]] int os_duplicate(int fd, int least);      // a number of at least that, close-on-exec; or a negative errno
 void os_working_folder(char *out, std::size_t size);    // with a slash behind it; empty where it has no name
 [[nodiscard]] bool os_make_directory(const char *path); // 0700; true also if it is there

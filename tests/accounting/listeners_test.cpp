@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -315,6 +316,36 @@ BOOST_FIXTURE_TEST_CASE(a_number_that_was_just_closed_is_not_written_to, verifie
     cause(top, allot_event_max);
     BOOST_TEST(read_events(again) == 1u);
     BOOST_TEST(event_descriptor_remove(again) == 0);
+}
+
+// Eventfds have one inode together. The program may close all that it does not know, and open some of its own.
+BOOST_FIXTURE_TEST_CASE(an_eventfd_of_the_programs_own_is_neither_written_to_nor_closed, verified) {
+    int fd = event_descriptor_add(top, bit(allot_event_max));
+    int ours = 3;
+    while (ours < 2000 && (ours == fd || os_identity_of(ours).signal != os_identity_of(fd).signal)) ++ours;
+    BOOST_TEST_REQUIRE(ours < 2000);
+    int another = eventfd(0, EFD_NONBLOCK);
+    BOOST_TEST_REQUIRE(dup2(another, ours) == ours);
+    cause(top, allot_event_max);
+    BOOST_TEST(read_events(another) == 0u);
+    BOOST_TEST(event_descriptor_remove(fd) == 0);
+    BOOST_TEST(fcntl(ours, F_GETFD) != -1);
+    close(ours);
+    close(another);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_later_descriptor_that_takes_the_place_of_a_closed_one_hears_its_own_events_alone, verified) {
+    allot_tenant *a = make("/case/a"), *b = make("/case/b");
+    int first = event_descriptor_add(a, bit(allot_event_max));
+    for (int fd = 3; fd < 2000; ++fd) // as a program that becomes a daemon
+        if (os_identity_of(fd).signal == os_identity_of(first).signal && fd != first) close(fd);
+    close(first);
+    int second = event_descriptor_add(b, bit(allot_event_max));
+    cause(a, allot_event_max);
+    BOOST_TEST(read_events(second) == 0u);
+    cause(b, allot_event_max);
+    BOOST_TEST(read_events(second) == 1u);
+    BOOST_TEST(event_descriptor_remove(second) == 0);
 }
 
 BOOST_FIXTURE_TEST_CASE(without_descriptors_left_it_says_so, verified) {
