@@ -66,7 +66,7 @@ int set_max_descendants(tenant &t, const char *value) {
     std::uint64_t number = no_descendants_max;
     const char *end = nullptr;
     if (!is_word(value, "max") &&
-        (!parse_number(value, number, end) || !is_word(end, "") || number >= no_descendants_max))
+        (!parse_number(after_blanks(value), number, end) || !is_word(end, "") || number >= no_descendants_max))
         return -EINVAL;
     t.descendants_max.store(static_cast<std::uint32_t>(number), std::memory_order_relaxed);
     return 0;

@@ -23,10 +23,15 @@ bool parse_tenant_size(const tenant &t, const char *value, std::uint64_t &bytes)
     return result.error == size_error::none;
 }
 
+const char *after_blanks(const char *value) {
+    while (*value == ' ' || *value == '\t' || *value == '\n') ++value;
+    return value;
+}
+
 bool is_word(const char *value, const char *word) {
+    value = after_blanks(value);
     std::size_t length = std::strlen(word);
-    return std::strncmp(value, word, length) == 0 &&
-           (value[length] == '\0' || (value[length] == '\n' && value[length + 1] == '\0'));
+    return std::strncmp(value, word, length) == 0 && *after_blanks(value + length) == '\0';
 }
 
 bool parse_number(const char *value, std::uint64_t &number, const char *&end) {
@@ -169,8 +174,9 @@ void get_oom_group(const tenant &t, file_text &out) {
 }
 
 int set_oom_group(tenant &t, const char *value) {
-    if (!is_word(value, "0") && !is_word(value, "1")) return -EINVAL;
-    t.kills_group.store(*value == '1', std::memory_order_relaxed);
+    bool is_on = is_word(value, "1");
+    if (!is_on && !is_word(value, "0")) return -EINVAL;
+    t.kills_group.store(is_on, std::memory_order_relaxed);
     return 0;
 }
 
@@ -195,6 +201,7 @@ namespace {
 
 bool parse_failures(const tenant &t, const char *value, failure_window &w) {
     if (is_word(value, "none")) return true;
+    value = after_blanks(value);
     constexpr char above[] = "above ";
     if (std::strncmp(value, above, sizeof above - 1) == 0)
         return parse_tenant_size(t, value + sizeof above - 1, w.above);

@@ -44,7 +44,9 @@ int set_failures(tenant &, const char *);
 // --- of use to other files too ---------------------------------------------------------------------------------------
 // A size as a write gives it. Percentages are of the parent's max, or of RAM where there is none.
 [[nodiscard]] bool parse_tenant_size(const tenant &t, const char *value, std::uint64_t &bytes);
-// Whether value is the word, perhaps with a newline behind it.
+// Spaces, tabs and newlines around what is written are ignored, as by the kernel.
+[[nodiscard]] const char *after_blanks(const char *value);
+// Whether value is the word, blanks apart; of an empty word, whether it is blank.
 [[nodiscard]] bool is_word(const char *value, const char *word);
 // Decimal digits up to the end, or up to `end`, which becomes where they stopped.
 [[nodiscard]] bool parse_number(const char *value, std::uint64_t &number, const char *&end);

@@ -41,7 +41,8 @@ int list_threads(allot_tenant *of, file_text &out) {
 int move_thread(allot_tenant *to, const char *value) {
     std::uint64_t thread_id = 0;
     const char *end = nullptr;
-    if (!parse_number(value, thread_id, end) || !is_word(end, "") || thread_id > 0x7fffffff) return -EINVAL;
+    if (!parse_number(after_blanks(value), thread_id, end) || !is_word(end, "") || thread_id > 0x7fffffff)
+        return -EINVAL;
     if (!lives(to)) return -ESTALE;
     const allocator_source *allocator = allocator_if_any();
     return allocator == nullptr ? -ESRCH : allocator->move_thread(static_cast<std::uint32_t>(thread_id), to);

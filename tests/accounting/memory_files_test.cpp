@@ -133,11 +133,26 @@ BOOST_FIXTURE_TEST_CASE(what_is_no_value_for_a_file_is_refused, verified) {
                             "none 1", "99999999999999999999"})
         BOOST_TEST(tenant_set(top, "memory.fail", bad) == -EINVAL, bad);
     BOOST_TEST(get(top, "memory.fail") == "3-7\n");
-    for (const char *bad : {"", "2", "-1", "yes", "01", "1 ", "1\n\n"})
+    for (const char *bad : {"", " ", "2", "-1", "yes", "01", "1 1"})
         BOOST_TEST(tenant_set(top, "memory.oom.group", bad) == -EINVAL, bad);
-    for (const char *bad : {"", "killed", "kill ", "KILL"})
+    for (const char *bad : {"", "killed", "kill fail", "KILL"})
         BOOST_TEST(tenant_set(top, "memory.oom.policy", bad) == -EINVAL, bad);
     for (const char *bad : {"", "x", "-4K", "5MB"}) BOOST_TEST(tenant_set(top, "memory.headroom", bad) == -EINVAL, bad);
+}
+
+BOOST_FIXTURE_TEST_CASE(blanks_around_a_value_are_ignored, verified) {
+    const struct {
+        const char *file, *written, *after;
+    } settings[] = {{"memory.max", " 64K\n", "65536\n"},           {"memory.low", "\t1K 1\n\n", "1025\n"},
+                    {"memory.oom.group", " 1 \n", "1\n"},          {"memory.oom.policy", "\tkill\n", "kill\n"},
+                    {"memory.throttle", " inherit ", "inherit\n"}, {"memory.fail", "  3-7 \n", "3-7\n"},
+                    {"memory.fail", " above 4K ", "above 4096\n"}, {"cgroup.max.descendants", " 7\n", "7\n"},
+                    {"cgroup.max.descendants", " max ", "max\n"}};
+    for (const auto &s : settings) {
+        BOOST_TEST(tenant_set(top, s.file, s.written) == 0, s.written);
+        BOOST_TEST(get(top, s.file) == s.after, s.file);
+    }
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.oom.policy", "inherit") == 0);
 }
 
 // A stock is charged, and above the new limit by itself.
