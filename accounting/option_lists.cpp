@@ -130,6 +130,7 @@ bool is_tenant_path(const char *path, std::size_t length) {
         const std::size_t slash = rest.find('/');
         const piece name = rest.before(slash);
         if (name.empty() || name.length > longest_name || name.is(".") || name.is("..")) return false;
+        if (name.find('\n') != name.length) return false;
         if (slash == rest.length) return true;
         rest = rest.after(slash);
     }

@@ -97,7 +97,7 @@ void options_parse(options &out, char *const *environment, option_problems &prob
 // The pattern of a file name with %p as this process's id and %% as %. Truncated to size; always terminated.
 void expand_file_name(const char *pattern, char *out, std::size_t size);
 
-// True: `path` is "/" or a chain of names "/a/b", each 1 to 63 bytes, none "." or "..".
+// True: `path` is "/" or a chain of names "/a/b", each 1 to 63 bytes, none "." or "..", no newline.
 [[nodiscard]] bool is_tenant_path(const char *path);
 
 } // namespace allot

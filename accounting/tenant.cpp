@@ -130,8 +130,9 @@ tenant &tenant_or_heir(const allot_tenant *handle) {
 bool is_tenant_name(const char *name, std::uint64_t length) {
     if (length == 0 || length >= tenant_name_bytes) return false;
     if (name[0] == '.' && (length == 1 || (length == 2 && name[1] == '.'))) return false;
+    // A newline would make two lines of one in every list; the kernel refuses it too.
     for (std::uint64_t i = 0; i < length; ++i)
-        if (name[i] == '/' || name[i] == '\0') return false;
+        if (name[i] == '/' || name[i] == '\n' || name[i] == '\0') return false;
     return true;
 }
 

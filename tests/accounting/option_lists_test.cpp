@@ -33,7 +33,7 @@ bool is_path(const std::string &text) { return is_tenant_path(text.data(), text.
 
 BOOST_AUTO_TEST_CASE(a_tenants_path_is_a_slash_or_a_chain_of_names) {
     for (const char *good : {"/", "/a", "/web/api", "/...", "/.a", "/a b"}) BOOST_TEST(is_path(good), good);
-    for (const char *bad : {"", "a", "a/b", "//", "/a/", "/a//b", "/.", "/a/..", "/../a"})
+    for (const char *bad : {"", "a", "a/b", "//", "/a/", "/a//b", "/.", "/a/..", "/../a", "/a\n", "/a\nb/c"})
         BOOST_TEST(!is_path(bad), bad);
     BOOST_TEST(is_path("/" + std::string(63, 'n')));
     BOOST_TEST(!is_path("/" + std::string(64, 'n')));

@@ -8,7 +8,7 @@ int main(void) {
     name[ALLOT_TENANT_NAME_MAX] = '\0';
     expect(allot_tenant_create(NULL, name) != NULL);
     expect(allot_tenant_create(NULL, name) == NULL && errno == EEXIST);
-    const char *bad[] = {"", ".", "..", "a/b"};
+    const char *bad[] = {"", ".", "..", "a/b", "a\nb", "\n"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i)
         expect(allot_tenant_create(NULL, bad[i]) == NULL && errno == EINVAL);
     return everything_adds_up();
