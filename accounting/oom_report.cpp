@@ -13,7 +13,7 @@ constexpr std::uint32_t nr_shown = 5;
 void add_path(line_writer &out, const tenant &t) {
     char path[512];
     write_path(t, path, sizeof path);
-    out.text(path);
+    out.name(path);
 }
 
 void add_limit(line_writer &out, std::uint64_t bytes) {

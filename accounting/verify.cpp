@@ -47,7 +47,7 @@ public:
         line_writer out;
         char path[100];
         write_path(t, path, sizeof path);
-        out.text(path)
+        out.name(path)
             .text(": ")
             .text(what)
             .text(" is ")

@@ -16,7 +16,7 @@ namespace {
     if (s != nullptr && s->kind == unit_kind::large) line.text(", block of ").number(s->large_bytes).text(" bytes");
     char path[256];
     hooks::owner_path(s != nullptr ? owner_of_block(s, p) : 0, path, sizeof path);
-    if (*path != '\0') line.text(", tenant ").text(path);
+    if (*path != '\0') line.text(", tenant ").name(path);
     if (detail != nullptr) line.text(": ").text(detail);
     line.write();
     std::abort();

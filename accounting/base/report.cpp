@@ -24,6 +24,14 @@ line_writer &line_writer::text(const char *s) {
     return text(s, length);
 }
 
+line_writer &line_writer::name(const char *s) {
+    for (; *s != '\0'; ++s) {
+        const auto c = static_cast<unsigned char>(*s);
+        text(c < 0x20 || c == 0x7f ? "?" : s, 1);
+    }
+    return *this;
+}
+
 line_writer &line_writer::number(std::uint64_t value) { return text(digits(value).c_str()); }
 
 line_writer &line_writer::signed_number(std::int64_t value) {

@@ -19,6 +19,8 @@ public:
 
     line_writer &text(const char *s);
     line_writer &text(const char *s, std::size_t length);
+    // What others named, with '?' for what would upset a terminal or begin another line.
+    line_writer &name(const char *s);
     line_writer &number(std::uint64_t value);
     line_writer &signed_number(std::int64_t value);
     line_writer &hexadecimal(std::uint64_t value); // with 0x before it

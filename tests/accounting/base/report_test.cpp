@@ -22,6 +22,13 @@ BOOST_AUTO_TEST_CASE(numbers_of_every_size_are_written_in_full) {
     BOOST_TEST(out.c_str() == "0 18446744073709551615 -1 -9223372036854775808 0xbeef");
 }
 
+// A tenant's name may hold what clears a screen or begins a line that looks like ours.
+BOOST_AUTO_TEST_CASE(a_name_cannot_upset_a_terminal_or_begin_a_line) {
+    line_writer out;
+    out.name("/a\nallot: b\x1b[2J\x7f.\xc3\xa9%s");
+    BOOST_TEST(out.c_str() == "/a?allot: b?[2J?.\xc3\xa9%s");
+}
+
 BOOST_AUTO_TEST_CASE(a_line_that_is_too_long_is_cut_and_says_so) {
     line_writer out;
     for (int i = 0; i < 200; ++i) out.text("0123456789");
