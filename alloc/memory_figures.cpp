@@ -1,6 +1,7 @@
 #include "alloc/memory_figures.hpp"
 
 #include "accounting/base/os.hpp"
+#include "accounting/base/units.hpp"
 #include "alloc/fork.hpp"
 #include "alloc/metadata.hpp"
 #include "alloc/page_source.hpp"
@@ -10,31 +11,28 @@ namespace allot {
 
 namespace {
 
-// Live slots of another thread's slab, read while it changes, may be off by a few, also below 0.
-std::uint64_t free_bytes_of(const slab *s) {
+// Of large slots a few are listed at once and only their first page is touched; behind what is listed may lie what an
+// earlier use of the unit has touched. Live slots of another thread's slab, read while it changes, may be off by a few, also
+// below 0.
+void add_slab(memory_figures &all, const slab *s) {
     std::uint32_t carved = read_shared(s->carved), live = live_slots(s);
-    return live <= carved ? std::uint64_t{carved - live} * s->slot_bytes : 0;
+    std::uint64_t free = live <= carved ? std::uint64_t{carved - live} * s->slot_bytes : 0;
+    std::uint64_t listed = (std::uint64_t{carved} * s->slot_bytes + page_bytes - 1) / page_bytes * page_bytes;
+    if (listed > unit_bytes) listed = unit_bytes;
+    std::uint64_t resident = os_resident_bytes(address_of(s), listed);
+    std::uint64_t behind = listed < unit_bytes ? os_resident_bytes(address_of(s) + listed, unit_bytes - listed) : 0;
+    all.resident += resident + behind;
+    if (s->generation != process_generation()) return; // inherited: shared with the parent until written to
+    all.cache += (free < resident ? free : resident) + behind;
 }
 
 void add_unit(memory_figures &all, const slab *s) {
+    unit_kind kind = kind_of(s);
+    if (kind == unit_kind::private_slab || kind == unit_kind::shared_slab) return add_slab(all, s);
     std::uint64_t resident = os_resident_bytes(address_of(s), unit_bytes);
     all.resident += resident;
-    switch (kind_of(s)) {
-    case unit_kind::private_slab:
-    case unit_kind::shared_slab: {
-        if (s->generation != process_generation()) return; // inherited: shared with the parent until written to
-        // Of large slots a few are listed at once and only their first page is touched.
-        std::uint64_t free = free_bytes_of(s);
-        all.cache += free < resident ? free : resident;
-        return;
-    }
-    case unit_kind::free: all.cache += resident; return;
-    case unit_kind::reserve: all.overhead += resident; return;
-    case unit_kind::large:
-    case unit_kind::large_tail:
-    case unit_kind::unmapped:
-    case unit_kind::abandoned: return;
-    }
+    if (kind == unit_kind::free) all.cache += resident;
+    if (kind == unit_kind::reserve) all.overhead += resident;
 }
 
 } // namespace

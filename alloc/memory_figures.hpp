@@ -14,7 +14,7 @@
 namespace allot {
 
 struct memory_figures {
-    std::uint64_t cache;    // slots that were listed and are free, and free units that were not given back
+    std::uint64_t cache;    // of slabs, what is not live; free units that were not given back
     std::uint64_t overhead; // headers, metadata, vectors, the emergency reserve
     std::uint64_t resident; // of all that is mapped for blocks and for the allocator itself
 };
