@@ -69,7 +69,8 @@ bool work_for(home *h, allot_tenant *tenant) {
 
 // The home may be another one's by now: a thread that has said farewell leaves it with each visit.
 bool is_asked_for(const home *h) {
-    return thread_here.in_home == h && h->move_to.load(std::memory_order_relaxed) != nullptr;
+    return thread_here.in_home == h && thread_here.moves_wait == 0 &&
+           h->move_to.load(std::memory_order_relaxed) != nullptr;
 }
 
 // By the heap, which knows whom it belongs to when the tenant is gone, however long ago.
@@ -110,8 +111,10 @@ bool begin_to_work(home *h) {
 
 void serve_requests(home *h) {
     do {
+        allot_tenant *to = nullptr;
         // acquire: the tenant was made before it was asked for.
-        if (allot_tenant *to = h->move_to.exchange(nullptr, std::memory_order_acquire); to != nullptr) {
+        if (thread_here.moves_wait == 0) to = h->move_to.exchange(nullptr, std::memory_order_acquire);
+        if (to != nullptr) {
             change_to(h, to);
         } else {
             write_shared(thread_here.active, h->current);
@@ -177,6 +180,14 @@ allot_tenant *heap_set_active(allot_tenant *tenant) {
 allot_tenant *heap_active() {
     home *h = home_here();
     return h == nullptr ? nullptr : chosen_now(h);
+}
+
+void heap_moves_wait_begin() { ++thread_here.moves_wait; }
+
+void heap_moves_wait_end() {
+    if (--thread_here.moves_wait != 0) return;
+    home *h = thread_here.in_home;
+    if (h != nullptr && h->tag != 0 && !h->busy && is_asked_for(h)) serve_requests(h);
 }
 
 void heap_unaccounted_begin() {

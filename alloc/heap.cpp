@@ -18,7 +18,7 @@
 namespace allot {
 
 constinit heap heap_of_nobody{.tag = no_tag};
-constinit thread_local thread_state thread_here{&heap_of_nobody, nullptr, nullptr, 0, 0};
+constinit thread_local thread_state thread_here{&heap_of_nobody, nullptr, nullptr, 0, 0, 0};
 
 namespace {
 

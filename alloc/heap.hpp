@@ -105,6 +105,7 @@ struct thread_state {
     allot_tenant *active_tenant;
     std::uint16_t unaccounted; // scopes entered
     std::uint8_t farewells;    // how often the thread's destructor ran
+    std::uint8_t moves_wait;   // scopes entered in which another thread's request to move is not served
 };
 // constinit also here: the compiler then knows that no initialiser has to run before each use.
 [[gnu::visibility("hidden")]] extern constinit thread_local thread_state thread_here;

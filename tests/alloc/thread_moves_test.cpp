@@ -2,6 +2,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "accounting/base/os.hpp"
+#include "alloc/active_scope.hpp"
 #include "alloc/thread_moves.hpp"
 #include "tests/support/allocated.hpp"
 #include "tests/support/child.hpp"
@@ -96,6 +97,31 @@ BOOST_FIXTURE_TEST_CASE(a_move_amid_the_first_call_of_a_thread_is_served, alloca
     target.join();
     BOOST_TEST(moved == 0);
     BOOST_TEST(active == a);
+}
+
+// An allocation for a given tenant is not diverted, and its end does not undo the move.
+BOOST_FIXTURE_TEST_CASE(a_move_waits_for_the_end_of_a_scope_and_is_not_lost_with_it, allocated) {
+    allot_tenant *a = make("/case/a"), *b = make("/case/b"), *given = make("/case/given");
+    worker w;
+    void *inside = nullptr, *after = nullptr;
+    const std::uint32_t id = w.id();
+    w.run([&] {
+        heap_set_active(a);
+        heap_free(heap_malloc(100));
+        {
+            active_scope scope(given);
+            std::thread([&] { BOOST_TEST(thread_move(id, b) == 0); }).join();
+            inside = heap_malloc(100);
+            BOOST_TEST(heap_active() == given);
+        }
+        BOOST_TEST(heap_active() == b);
+        after = heap_malloc(100);
+    });
+    BOOST_TEST(heap_owner_of(inside) == given);
+    BOOST_TEST(heap_owner_of(after) == b);
+    BOOST_TEST(listed()[id] == b);
+    heap_free(inside);
+    heap_free(after);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_moved_thread_charges_the_new_tenant_from_its_next_allocation, allocated) {
