@@ -67,6 +67,7 @@ std::uint64_t requested_estimate(const tenant &top, std::uint64_t usable) {
     source->requested(add_sample, &found);
     const sums &s = found.below.usable != 0 ? found.below : found.all;
     if (s.usable == 0) return usable;
+    if (s.usable == usable) return s.requested; // each block has been seen
     return static_cast<std::uint64_t>(static_cast<double>(usable) * static_cast<double>(s.requested) /
                                       static_cast<double>(s.usable));
 }

@@ -27,7 +27,7 @@ using thread_visitor = void (*)(void *state, std::uint32_t thread_id, allot_tena
 
 struct allocator_source {
     allocator_figures (*figures)();
-    // Under the registry lock, so it takes none. Samples: for each handle what was asked for, and how many bytes that took.
+    // Without locks. Samples, or all there is: for each handle what was asked for, and how many bytes that took.
     void (*requested)(requested_visitor, void *state);
     void (*threads)(thread_visitor, void *state);
     // 0, -ESRCH: no such thread; -ENOMEM. 0 is the calling thread.
@@ -40,7 +40,8 @@ struct allocator_source {
 void accounting_set_allocator(const allocator_source *);
 [[nodiscard]] const allocator_source *allocator_if_any();
 
-// What was asked for, of so many usable bytes of a tenant's subtree; all of it where there are no samples. Registry lock.
+// What was asked for, of so many usable bytes of a tenant's subtree; all of it where there are no samples. Without locks: of
+// a tenant that is destroyed meanwhile it may be another's.
 [[nodiscard]] std::uint64_t requested_estimate(const tenant &top, std::uint64_t usable);
 
 } // namespace allot

@@ -77,16 +77,16 @@ void get_events_local(const tenant &t, file_text &out) { put_events(t.events_loc
 
 int ask_stat(allot_tenant *handle, file_text &out) {
     statistics all{};
-    bool is_root = false;
+    const tenant *t;
     {
         signals_blocked quiet;
         lock_scope registry(region().registry_lock.word, lock_rank::registry);
-        const tenant *t = tenant_from(handle);
+        t = tenant_from(handle);
         if (t == nullptr) return -ESTALE;
         all = statistics_of_subtree(*t);
-        is_root = t->index == root_index;
     }
-    if (is_root) add_process_figures(all);
+    add_requested(all, *t); // its record stays readable
+    if (t->index == root_index) add_process_figures(all);
     for (std::uint32_t s = 0; s < allot_nr_stats; ++s)
         out.text(stat_table[s].name).text(" ").signed_number(all.value[s]).text("\n");
     return 0;

@@ -91,6 +91,10 @@ void parser::apply_choice(std::uint32_t id, const spelled &s) {
         out_.account = account_scope::all;
     else if (id == allot_option_account && is("heap"))
         out_.account = account_scope::heap;
+    else if (id == allot_option_requested && is("sampled"))
+        out_.requested = request_count::sampled;
+    else if (id == allot_option_requested && is("exact"))
+        out_.requested = request_count::exact;
     else
         refused(s, "it is none of the words", option_table[id].form);
 }

@@ -23,6 +23,7 @@ namespace allot {
 enum class oom_policy : std::uint32_t { fail, kill, abort };
 enum class account_scope : std::uint32_t { all, heap };
 enum class report_target : std::uint32_t { off, standard_error, file };
+enum class request_count : std::uint32_t { sampled, exact };
 enum class map_kind : std::uint32_t { thread, exe, lib };
 
 // A size as given. A percentage has been taken of RAM; who knows the parent's max parses `text` again with that base.
@@ -55,6 +56,7 @@ struct options {
     size_option memory_headroom{};
     oom_policy oom = oom_policy::fail;
     account_scope account = account_scope::all;
+    request_count requested = request_count::sampled;
     const map_rule *map = nullptr;
     std::uint32_t nr_map = 0;
     const tree_setting *tree = nullptr; // in the order of the text; missing parents are the reader's to create

@@ -90,27 +90,34 @@ public:
     std::uint32_t count() const { return count_; }
     // False: it is gone by now.
     bool row(std::uint32_t at, tenant_row &out) {
-        signals_blocked quiet;
-        lock_scope registry(region().registry_lock.word, lock_rank::registry);
         const tenant *t = record_of<tenant>(order_ != nullptr ? order_[at] : at + 1);
-        if (!is_living(t)) return false;
-        write_path(*t, path_, sizeof path_);
-        out.path = path_;
-        out.current = current_exact(*t);
-        const page_counter &c = t->counter;
-        out.peak = c.peak.load(std::memory_order_relaxed);
-        out.min = c.min.load(std::memory_order_relaxed);
-        out.low = c.low.load(std::memory_order_relaxed);
-        out.high = c.high.load(std::memory_order_relaxed);
-        out.max = c.max.load(std::memory_order_relaxed);
-        for (std::uint32_t e = 0; e < allot_nr_events; ++e)
-            out.events[e] = t->events[e].load(std::memory_order_relaxed);
-        const statistics all = statistics_of_subtree(*t);
+        statistics all{};
+        {
+            signals_blocked quiet;
+            lock_scope registry(region().registry_lock.word, lock_rank::registry);
+            if (!is_living(t)) return false;
+            all = read(*t, out);
+        }
+        add_requested(all, *t);
         for (std::uint32_t s = 0; s < allot_nr_stats; ++s) out.stats[s] = static_cast<std::uint64_t>(all.value[s]);
         return true;
     }
 
 private:
+    statistics read(const tenant &t, tenant_row &out) {
+        write_path(t, path_, sizeof path_);
+        out.path = path_;
+        out.current = current_exact(t);
+        const page_counter &c = t.counter;
+        out.peak = c.peak.load(std::memory_order_relaxed);
+        out.min = c.min.load(std::memory_order_relaxed);
+        out.low = c.low.load(std::memory_order_relaxed);
+        out.high = c.high.load(std::memory_order_relaxed);
+        out.max = c.max.load(std::memory_order_relaxed);
+        for (std::uint32_t e = 0; e < allot_nr_events; ++e) out.events[e] = t.events[e].load(std::memory_order_relaxed);
+        return statistics_of_subtree(t);
+    }
+
     std::uint32_t *order_;
     std::size_t bytes_;
     std::uint32_t count_;

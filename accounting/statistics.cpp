@@ -55,10 +55,12 @@ statistics statistics_of(const tenant &t) {
 statistics statistics_of_subtree(const tenant &top) {
     statistics all{};
     for (const tenant *t = &top; t != nullptr; t = next_in_subtree(*t, top)) add_own(all, *t);
-    all = clamped(all);
+    return clamped(all);
+}
+
+void add_requested(statistics &all, const tenant &top) {
     auto usable = static_cast<std::uint64_t>(all.value[allot_stat_slab] + all.value[allot_stat_large]);
     all.value[allot_stat_requested] = static_cast<std::int64_t>(requested_estimate(top, usable));
-    return all;
 }
 
 void add_process_figures(statistics &all) {

@@ -2,6 +2,7 @@
 
 #include "accounting/allocator_source.hpp"
 #include "accounting/obj_cgroup.hpp"
+#include "accounting/options.hpp"
 #include "accounting/reclaim.hpp"
 #include "accounting/tenant.hpp"
 #include "alloc/memory_figures.hpp"
@@ -25,6 +26,7 @@ constinit context accounted_hooks::uncounted_context{
 };
 
 constinit bool accounted_hooks::counting = false;
+constinit bool accounted_hooks::keeps_each_request = false;
 
 void accounted_hooks::owner_path(std::uint32_t obj_cgroup, char *path, std::size_t bytes) {
     *path = '\0';
@@ -46,7 +48,9 @@ bool accounted_hooks::start(recount_source source) {
     accounting_set_repair(heap_start);
     accounting_set_allocator(&this_allocator);
     reclaim_set_purge([] { (void)heap_trim(0); });
-    return counting = accounting_start();
+    counting = accounting_start();
+    keeps_each_request = counting && options_get().requested == request_count::exact;
+    return counting;
 }
 
 } // namespace allot

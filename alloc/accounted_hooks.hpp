@@ -17,6 +17,7 @@ static_assert(static_cast<charge_mode>(insistence::nowait) == charge_mode::nowai
 
 struct accounted_hooks {
     static constexpr bool accounted = true;
+    static bool keeps_requests() { return keeps_each_request; }
 
     struct slab_part {
         context *ctx;
@@ -121,6 +122,8 @@ struct accounted_hooks {
     // False where accounting could not start or the program is excluded: nothing is counted or limited. Written once,
     // before the first heap; read by all.
     static bool counting;
+    // The option requested:exact; written at the same time.
+    static bool keeps_each_request;
 
     // Never refuses and never gives back. Its net is written by several threads without order: nobody reads it.
     static context uncounted_context;

@@ -8,6 +8,7 @@
 #include "alloc/misuse.hpp"
 #include "alloc/owner_vector.hpp"
 #include "alloc/page_source.hpp"
+#include "alloc/requests.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -44,6 +45,7 @@ void *move_block(void *p, std::size_t was, std::size_t size) {
     if (moved == nullptr) {
         if (size > was) return nullptr;
         errno = error; // to shrink is never refused: where it stands there is room enough
+        note_request(p, size);
         return p;
     }
     std::memcpy(moved, p, was < size ? was : size);
@@ -110,6 +112,7 @@ void *heap_realloc(void *p, std::size_t size) {
             if (!must_move) return resized;
         }
     } else if (may_stay(usable, size)) {
+        note_request(p, size);
         return p;
     }
     return move_block(p, usable, size);
@@ -122,7 +125,9 @@ void *heap_aligned_alloc(std::size_t alignment, std::size_t size) {
     if (h->busy) return emergency_alloc(size, alignment);
     if (alignment <= medium_max_bytes && size <= medium_max_bytes) {
         unsigned size_class = aligned_class_of(size, alignment);
-        return fast_malloc(class_bytes(size_class)); // size_class exists: the largest fits every such alignment
+        void *p = fast_malloc(class_bytes(size_class)); // size_class exists: the largest fits every such alignment
+        note_request(p, size);
+        return p;
     }
     return settled_attempts(h, [=](home *in) { return large_alloc(in, in->current, size, alignment).block; });
 }

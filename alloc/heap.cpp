@@ -11,6 +11,7 @@
 #include "alloc/page_source.hpp"
 #include "alloc/partial_list.hpp"
 #include "alloc/remote_free.hpp"
+#include "alloc/requests.hpp"
 
 #include <cerrno>
 #include <new>
@@ -203,7 +204,7 @@ void *alloc_shared(home *h, heap *a, unsigned size_class) {
     void *slot = slab_pop(s);
     __atomic_store_n(&s->owners[slot_index_of(s, slot)], a->owner, __ATOMIC_RELAXED); // relaxed: as the block itself
     hooks::owner_grab(a->owner);
-    if (++a->shared_live[size_class] * class_bytes(size_class) >= graduation_bytes)
+    if (!hooks::keeps_requests() && ++a->shared_live[size_class] * class_bytes(size_class) >= graduation_bytes)
         a->graduated |= std::uint64_t{1} << size_class;
     return slot;
 }
@@ -361,6 +362,7 @@ void *malloc_in_visit(home *h, std::size_t size) {
     unsigned size_class = class_of(size);
     bool is_shared = (a->graduated >> size_class & 1) == 0;
     void *p = alloc_class_slow(h, a, size_class);
+    note_request(p, size);
     if (hooks::accounted && p != nullptr) sample_request(a, size, class_bytes(size_class), is_shared);
     return p;
 }

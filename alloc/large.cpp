@@ -55,6 +55,7 @@ large_block large_alloc(home *h, heap *a, std::size_t size, std::size_t alignmen
     s->obj_cgroup = a->owner;
     s->generation = process_generation();
     s->large_bytes = bytes;
+    s->large_slack = static_cast<std::uint32_t>(bytes - size);
     s->slot_bytes = 0;
     hooks::owner_grab(a->owner);
     set_kind(s, unit_kind::large);
@@ -110,6 +111,7 @@ large_resize_result large_resize(home *h, slab *s, std::size_t size) {
         hooks::uncharge_shrinkage(a->account, was, bytes);
     }
     s->large_bytes = bytes;
+    s->large_slack = static_cast<std::uint32_t>(bytes - size);
     return resized;
 }
 

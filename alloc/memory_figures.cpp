@@ -5,6 +5,7 @@
 #include "alloc/fork.hpp"
 #include "alloc/metadata.hpp"
 #include "alloc/page_source.hpp"
+#include "alloc/requests.hpp"
 #include "alloc/visit.hpp"
 
 namespace allot {
@@ -58,6 +59,7 @@ memory_figures memory_figures_get() {
 
 void requested_samples(void (*add)(void *state, std::uint32_t owner, std::uint64_t requested, std::uint64_t usable),
                        void *state) {
+    if (hooks::keeps_requests()) return requested_exactly(add, state);
     for (const home *h = homes_first(); h != nullptr; h = h->next_home)
         // acquire: its fields, and the heap behind it.
         for (const heap *a = __atomic_load_n(&h->heaps, __ATOMIC_ACQUIRE); a != nullptr; a = a->next) {

@@ -20,7 +20,8 @@ struct memory_figures {
 };
 [[nodiscard]] memory_figures memory_figures_get();
 
-// Calls add for every heap that has samples: whose it is, what was asked for, and how much that took. Takes no lock.
+// Calls add for every heap that has samples: whose it is, what was asked for, and how much that took; where requests are
+// kept, for every block (requests.hpp).
 void requested_samples(void (*add)(void *state, std::uint32_t owner, std::uint64_t requested, std::uint64_t usable),
                        void *state);
 

@@ -29,12 +29,13 @@ concept object_hooks = requires(typename H::slab_part &slab, typename H::heap_pa
                                 std::uint32_t owner, allot_tenant *tenant, char *path, recount_source source,
                                 typename H::unsettled &left) {
     { H::accounted } -> std::convertible_to<bool>;
-    { H::start(source) } -> std::same_as<bool>; // once a process, before anything else
-    {H::child_start()};                         // in the child of a fork, before anything else
-    {H::heap_open(heap, owner)};                // binds a heap to an owner for this thread
-    {H::heap_close(heap)};                      // the heap goes away; no slab names its part any more
-    {H::heap_park(heap)};                       // the thread ends, slabs live on and wait for another thread
-    {H::heap_fold(heap)};                       // at refills: bounds what the packed word can reach
+    { H::keeps_requests() } -> std::same_as<bool>; // what is asked for each block is to be remembered; see requests.hpp
+    { H::start(source) } -> std::same_as<bool>;    // once a process, before anything else
+    {H::child_start()};                            // in the child of a fork, before anything else
+    {H::heap_open(heap, owner)};                   // binds a heap to an owner for this thread
+    {H::heap_close(heap)};                         // the heap goes away; no slab names its part any more
+    {H::heap_park(heap)};                          // the thread ends, slabs live on and wait for another thread
+    {H::heap_fold(heap)};                          // at refills: bounds what the packed word can reach
     { H::make_slab_part(heap, bytes) } -> std::same_as<typename H::slab_part>;
     { H::charge(slab) } -> std::same_as<bool>; // fast; false: charge_slow decides
     { H::charge_slow(slab) } -> std::same_as<bool>;
@@ -65,6 +66,7 @@ concept object_hooks = requires(typename H::slab_part &slab, typename H::heap_pa
 
 struct null_hooks {
     static constexpr bool accounted = false;
+    static constexpr bool keeps_requests() { return false; }
     struct slab_part {};
     struct heap_part {};
     static bool start(recount_source) { return true; }

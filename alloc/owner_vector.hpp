@@ -18,8 +18,9 @@
 namespace allot {
 
 inline constexpr std::uint32_t in_transfer = std::uint32_t{1} << 31; // no index is that large
-constexpr std::size_t owner_vector_bytes(std::uint32_t slot_bytes) {
-    return unit_bytes / slot_bytes * sizeof(std::uint32_t);
+// Twice as many where requests are kept, which follow the owners; see requests.hpp.
+inline std::size_t owner_vector_bytes(std::uint32_t slot_bytes) {
+    return unit_bytes / slot_bytes * sizeof(std::uint32_t) * (hooks::keeps_requests() ? 2 : 1);
 }
 
 // acquire: who sees the vector sees it zeroed.

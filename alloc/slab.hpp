@@ -105,7 +105,10 @@ struct alignas(64) slab {
     std::uint32_t generation = 0;     // of the process that made it (fork.hpp)
     std::uint32_t next = 0, prev = 0; // units, in the list of partial slabs
     std::uint32_t carved = 0;         // slots that were ever listed or handed out in this life
-    std::uint32_t capacity = 0;
+    union {
+        std::uint32_t capacity = 0;
+        std::uint32_t large_slack; // large blocks: usable bytes beyond what was asked for
+    };
     union {
         std::uint32_t *owners = nullptr; // slabs: see owner_vector.hpp; nullptr where one owner has all
         std::uint64_t large_bytes;       // large blocks: the usable size

@@ -29,6 +29,7 @@ extern constinit memcg::charger *linux_charger;
 
 struct linux_hooks {
     static constexpr bool accounted = true;
+    static constexpr bool keeps_requests() { return false; }
 
     struct slab_part {
         memcg::owner *owner;

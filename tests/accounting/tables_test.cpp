@@ -21,15 +21,15 @@ std::vector<std::string> names_of(const Table &table) {
 }
 
 // The golden lists: a number is in regions and in other people's programs, so that an entry never moves.
-const std::vector<std::string> stat_names = {"slab",     "objects",  "stock",     "external",  "large",
-                                             "forced",   "headroom", "injected",  "requested", "cache",
-                                             "overhead", "resident", "reclaimed", "throttled", "throttled_usec"};
+const std::vector<std::string> stat_names = {
+    "slab",      "objects", "stock",    "external", "large",     "forced",    "headroom",       "injected",
+    "requested", "cache",   "overhead", "resident", "reclaimed", "throttled", "throttled_usec"};
 const std::vector<std::string> event_names = {"low", "high", "max", "oom", "oom_kill", "oom_group_kill"};
 const std::vector<std::string> option_names = {
     "tenant",    "memory.max", "memory.high", "memory.low", "memory.min",      "oom",
     "account",   "map",        "exclude",     "tree",       "hierarchy",       "dir",
     "report",    "json",       "verbose",     "strict",     "preload_library", "memory.headroom",
-    "oom_group", "throttle",   "fail_after"};
+    "oom_group", "throttle",   "fail_after",  "requested"};
 
 bool is_well_formed(const std::string &name) {
     return !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.") == std::string::npos;
@@ -94,6 +94,8 @@ BOOST_AUTO_TEST_CASE(the_defaults_of_the_table_are_those_of_the_struct) {
     BOOST_TEST(((o.oom == oom_policy::fail) == (option_table[allot_option_oom].default_text == std::string("fail"))));
     BOOST_TEST(
         ((o.account == account_scope::all) == (option_table[allot_option_account].default_text == std::string("all"))));
+    BOOST_TEST(((o.requested == request_count::sampled) ==
+                (option_table[allot_option_requested].default_text == std::string("sampled"))));
     BOOST_TEST(
         ((o.report == report_target::off) == (option_table[allot_option_report].default_text == std::string("off"))));
     for (const char *text : {o.hierarchy, o.dir, o.report_file, o.preload_library, o.fail_after, o.fail_after_path})
