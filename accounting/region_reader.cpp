@@ -183,6 +183,7 @@ void region_reader::add_up() {
         const tenant *t = living(index);
         if (t == nullptr) continue;
         sums own{};
+        if (index == root_index) own.value[allot_stat_anomalies] = as_signed(anomalies_);
         own.value[allot_stat_slab] = relaxed(t->settled_bytes);
         own.value[allot_stat_objects] = relaxed(t->settled_objects);
         own.value[allot_stat_large] = relaxed(t->large);

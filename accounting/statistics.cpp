@@ -16,6 +16,8 @@ void add_context(statistics &all, const context_record &c) {
 }
 
 void add_own(statistics &all, const tenant &t) {
+    if (t.index == root_index)
+        all.value[allot_stat_anomalies] = static_cast<std::int64_t>(region().anomalies.load(std::memory_order_relaxed));
     all.value[allot_stat_slab] += t.settled_bytes.load(std::memory_order_relaxed);
     all.value[allot_stat_objects] += t.settled_objects.load(std::memory_order_relaxed);
     all.value[allot_stat_large] += t.large.load(std::memory_order_relaxed);
