@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
+#include <malloc.h>
 #include <random>
 
 namespace {
@@ -18,6 +20,13 @@ std::uint64_t fill(std::size_t size, std::vector<void *> &into) {
         sum += allot_usable_size(p);
     }
     return sum;
+}
+
+// Of this process's address space.
+std::uint64_t mapped_bytes() {
+    std::uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages * 4096;
 }
 
 void free_all(std::vector<void *> &blocks) {
@@ -35,10 +44,15 @@ BOOST_FIXTURE_TEST_CASE(a_small_tenant_can_use_all_of_its_limit_though_a_hundred
     });
     allot_set_active(small);
     std::vector<void *> blocks;
-    std::uint64_t used = fill(1024, blocks);
-    BOOST_TEST(used <= MiB);
-    BOOST_TEST(used > MiB - 2 * KiB); // to within one object
-    free_all(blocks);
+    for (std::size_t size : {16ul, 100ul, 1000ul, 4096ul, 40 * KiB, 100 * KiB}) {
+        std::uint64_t used = fill(size, blocks);
+        BOOST_TEST(used <= MiB);
+        BOOST_TEST(used + allot_usable_size(blocks[0]) > MiB, size); // to within one object
+        free_all(blocks);
+    }
+    BOOST_TEST(allot_try_charge(small, MiB) == 0); // and to the byte
+    BOOST_TEST(allot_try_charge(small, 1) == -ENOMEM);
+    allot_uncharge(small, MiB);
 }
 
 BOOST_FIXTURE_TEST_CASE(stocks_of_a_thousand_idle_threads_are_no_reason_for_a_refusal, tenants) {
@@ -124,17 +138,49 @@ BOOST_FIXTURE_TEST_CASE(a_refusal_at_an_ancestor_leaves_every_level_as_it_was, t
     allot_uncharge(d, 600 * KiB);
 }
 
+// Whichever of three levels has no room, and whatever asks: each figure of each level stays, and nothing is mapped or
+// allocated for it, neither by the library nor through malloc.
 BOOST_FIXTURE_TEST_CASE(a_hundred_thousand_refusals_change_nothing_but_their_count, tenants) {
-    allot_tenant *a = make(top, "a", "256K");
-    allot_set_active(a);
-    std::vector<void *> blocks;
-    fill(512, blocks);
-    std::string before = get(a, "memory.current") + get(top, "memory.current") + get(a, "memory.peak");
-    std::uint64_t refused = key(a, "memory.events", "oom");
-    for (unsigned i = 0; i < 100000; ++i) BOOST_TEST_REQUIRE(allot_malloc(512) == nullptr);
-    BOOST_TEST(get(a, "memory.current") + get(top, "memory.current") + get(a, "memory.peak") == before);
-    BOOST_TEST(key(a, "memory.events", "oom") == refused + 100000);
-    free_all(blocks);
+    constexpr unsigned rounds = 100000 / 3 / 5 + 1;
+    allot_tenant *a = make(top, "a"), *b = make(a, "b"), *c = make(b, "c"), *levels[] = {a, b, c};
+    allot_set_active(c);
+    allot_kmem_cache *cache = allot_kmem_cache_create("cache", 70 * KiB, 4096, ALLOT_CACHE_DEFAULT, nullptr);
+    void *block = allot_malloc(512), *last = allot_malloc(100 * KiB);
+    auto refuse = [&] {
+        unsigned given = 0;
+        given += allot_malloc(200 * KiB) != nullptr;
+        given += allot_calloc(3, MiB) != nullptr;
+        given += allot_realloc(block, 70 * KiB) != nullptr;
+        given += allot_kmem_cache_alloc(cache, ALLOT_NOWAIT) != nullptr;
+        given += allot_try_charge(c, 100 * KiB) == 0;
+        return given;
+    };
+    auto figures = [&] {
+        std::string all = get(allot_root(), "memory.stat");
+        for (allot_tenant *t : {top, a, b, c})
+            all += get(t, "memory.current") + get(t, "memory.peak") + get(t, "memory.stat");
+        return all;
+    };
+    for (allot_tenant *full : levels) {
+        BOOST_TEST(allot_tenant_set(full, "memory.max", "128K") == 0);
+        BOOST_TEST(refuse() == 0u); // what is made at the first one is there
+        std::uint64_t refused = key(full, "memory.events.local", "oom");
+        std::string before = figures();
+        unsigned given = 0;
+        std::uint64_t mapped = mapped_bytes(), allocated = mallinfo2().uordblks;
+        for (unsigned i = 0; i < rounds; ++i) given += refuse();
+        allocated -= mallinfo2().uordblks;
+        mapped -= mapped_bytes();
+        BOOST_TEST(allocated == 0u);
+        BOOST_TEST(mapped == 0u);
+        BOOST_TEST(figures() == before);
+        BOOST_TEST(given == 0u);
+        BOOST_TEST(key(full, "memory.events.local", "oom") == refused + 5 * rounds);
+        BOOST_TEST(allot_tenant_set(full, "memory.max", "max") == 0);
+    }
+    allot_free(block);
+    allot_free(last);
+    allot_kmem_cache_destroy(cache);
 }
 
 BOOST_FIXTURE_TEST_CASE(one_size_is_checked_charged_and_uncharged, tenants) {
