@@ -6,7 +6,7 @@
  *
  * Units: bytes. Sizes in texts are what the command accepts: "64M", "1G500M", "50%" (of the parent's max), "max".
  * Ownership: an allot_tenant * is an index and a generation in a pointer's bits; it is never dereferenced, needs no
- *   freeing, and one of a destroyed tenant is noticed (-ESTALE).
+ *   freeing, and one of a destroyed tenant is noticed (-ESTALE). NULL is the root's.
  * Threads: every function may be called from any thread.
  * Errors: functions return 0 or a length, or a negative errno; those that return a pointer return NULL and set errno.
  *   Other functions leave errno as it was.
@@ -32,7 +32,8 @@ extern "C" {
 
 typedef struct allot_tenant allot_tenant;
 
-/* A name has 1 to 63 bytes, none of them '/', and is not "." or "..". A tree is at most this deep below its root. */
+/* A name has 1 to 63 bytes, none of them '/' or a newline, and is not "." or "..". A tree is at most this deep below its
+ * root. */
 #define ALLOT_TENANT_NAME_MAX 63
 #define ALLOT_TENANT_DEPTH_MAX 31
 
@@ -43,18 +44,48 @@ ALLOT_API allot_tenant *allot_root(void);
  * (too deep), EAGAIN (cgroup.max.descendants of an ancestor), ENOMEM. */
 ALLOT_API allot_tenant *allot_tenant_create(allot_tenant *parent, const char *name);
 
-/* The tenant at a path such as "/web/api". ENOENT, EINVAL. */
+/* The tenant at a path such as "/web/api"; "/" is the root's. ENOENT, EINVAL: not a path; ENOMEM. */
 ALLOT_API allot_tenant *allot_tenant_open(const char *path);
 
 /* What lives in it belongs to its parent from then on, at once and without copying. -EBUSY: it has children, or is the
  * root; -ESTALE: it is gone already. */
 ALLOT_API int allot_tenant_destroy(allot_tenant *tenant);
 
+/*
+ * Its files. Those of cgroup v2 have its names and formats; one number or word stands alone with a newline behind it, and
+ * of what is written, blanks around it are ignored. What can be written, and is read as it was:
+ *
+ *   memory.min, .low, .high, .max, .headroom   bytes; written: any size; "max" is none
+ *   memory.oom.group      "0" or "1"                         memory.throttle   "0", "1" or "inherit"
+ *   memory.oom.policy     "fail", "kill", "abort" or "inherit"
+ *   memory.fail           "none"; "N", "N+" or "N-M": such charges of its own fail, counted from 1 at the write;
+ *                         "above SIZE": those of more bytes
+ *   cgroup.max.descendants   a number, or "max"
+ *   cgroup.threads        the ids of threads that work for it, a line each; written: one of them, 0 the caller's, which
+ *                         allocates for it from then on. -ESRCH: no such thread
+ *   memory.peak           bytes, stocks included; written, whatever it is: the highest usage from now on
+ *
+ * What can only be written:
+ *
+ *   memory.reclaim        a size that caches are to give back. -EAGAIN: it was less
+ *   cgroup.kill           "1": SIGKILL to the processes that belong to it or below
+ *
+ * What can only be read:
+ *
+ *   memory.current        bytes                              memory.pressure   as /proc/pressure/memory; microseconds
+ *   memory.events, memory.events.local   a line for each event of allot/events.def: its name, how often
+ *   memory.stat, memory.numa_stat        a line for each figure of allot/stats.def, which has the units; by node
+ *   cgroup.procs          ids of processes, a line each      cgroup.events   "populated 0" or 1, "frozen 0"
+ *   cgroup.stat           nr_descendants, nr_dying_descendants: destroyed ones whose objects live
+ */
+
 /* Writes to one of its files, such as "memory.max" with "64M". -EINVAL: not a value for that file; -ENOENT: no such
- * file; -EACCES: not one to be written; -ESTALE. A write that fails changes nothing. */
+ * file; -EACCES: not one to be written; -ESTALE; -ENOMEM; and what is said above. A write that fails changes nothing; a
+ * reclaim that gave too little has given that. */
 ALLOT_API int allot_tenant_set(allot_tenant *tenant, const char *file, const char *value);
 
-/* Reads one of its files. The length of the whole text, as snprintf: text that did not fit is cut and terminated. */
+/* Reads one of its files. The length of the whole text, as snprintf: text that did not fit is cut and terminated, and of
+ * size 0 nothing is written. -ENOENT: no such file; -EACCES: not one to be read; -EINVAL: no buffer; -ESTALE; -ENOMEM. */
 ALLOT_API ssize_t allot_tenant_get(allot_tenant *tenant, const char *file, char *buffer, size_t size);
 
 /* Bytes in use by the tenant and all below it, without what threads hold in stock; 0 for one that is gone. Exact when
@@ -65,8 +96,9 @@ ALLOT_API uint64_t allot_tenant_current(allot_tenant *tenant);
  * fit below the limits; -ESTALE. An error: nothing was charged. */
 ALLOT_API int allot_try_charge(allot_tenant *tenant, size_t bytes);
 
-/* Gives such a charge back, by the handle by which it was made. More than was charged is clamped, and counted as an anomaly.
- * Of a tenant that has been destroyed meanwhile, the nearest living ancestor is credited, which was given the charge. */
+/* Gives such a charge back, by the handle by which it was made, in one piece or in many. More than was charged is clamped,
+ * and counted in the root's memory.stat as an anomaly. Of a tenant that has been destroyed meanwhile, the nearest living
+ * ancestor is credited, which was given the charge. */
 ALLOT_API void allot_uncharge(allot_tenant *tenant, size_t bytes);
 
 /* For code that must go on where a limit has been reached, such as an error path: until the end of the scope each charge
@@ -81,8 +113,9 @@ ALLOT_API void allot_emergency_end(void);
  * It is called on the thread whose allocation led to it, or that wrote to a file of the tenant, with no lock of the library
  * held, and several threads may call the same function at once. It may allocate and free and call any allot_ function. It
  * must return, not jump out, and must not wait for a lock that code which allocates may hold: that code may be what is
- * waiting for it. While it runs, its own thread calls no shrinkers and no callbacks, whatever it allocates. Signal
- * handlers that interrupt the allocator call none either; events they cause are told with the next ones.
+ * waiting for it. While it runs, its own thread calls no shrinkers and no callbacks, and follows no memory.oom.policy,
+ * whatever it allocates. Signal handlers that interrupt the allocator call none either. What events they cause is told
+ * with the tenant's next ones, but by event descriptors at once, other than from such a handler.
  *
  * A registration ends with its tenant, or by its id. Ending it waits until no other thread is inside it, so that what it
  * uses can be freed afterwards; only from within a shrinker or a callback it does not wait, since two threads could wait

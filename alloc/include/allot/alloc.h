@@ -63,7 +63,8 @@ typedef enum allot_gfp {
     ALLOT_KERNEL = 0,           /* charged to the active tenant, as every call is */
     ALLOT_UNACCOUNTED = 1 << 0, /* charged to the root's own line */
     ALLOT_ZERO = 1 << 1,        /* zeroed */
-    /* At most one of these. They are about limits: where the system has no memory, every call fails. */
+    /* At most one of these. They are about limits: where the system has no memory, or memory.fail says so, every call
+     * fails. */
     ALLOT_NOFAIL = 1 << 2, /* when nothing else helps, shrinkers included, it goes over the limits */
     ALLOT_ATOMIC = 1 << 3, /* no callbacks, no delays, nobody's stock: what does not fit goes over the limits at once */
     ALLOT_NOWAIT = 1 << 4, /* no callbacks, no delays, no policy: what does not fit fails */
