@@ -43,14 +43,19 @@ tenant *record_of_handle(const allot_tenant *handle) {
     return is_kept ? t : nullptr;
 }
 
-// Whom to credit, with a reference; the handle holds that much less.
+// Whom to credit, with a reference; the handle holds that much less. 0: the handle is no tenant's any more and nothing is out
+// by it, so whoever was its heir is not to lose what others charged.
 std::uint32_t hold_less(allot_tenant *handle, std::uint64_t bytes) {
     signals_blocked quiet;
     lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    tenant *t = record_of_handle(handle);
+    if (t == nullptr) {
+        count_anomaly();
+        return 0;
+    }
     std::uint32_t owner = tenant_or_heir(handle).obj_cgroup.load(std::memory_order_relaxed);
     obj_cgroup_grab(owner);
-    tenant *t = record_of_handle(handle);
-    tenant_extra *extra = t == nullptr ? nullptr : extra_if_any(*t);
+    tenant_extra *extra = extra_if_any(*t);
     if (extra == nullptr) return owner;
     std::uint64_t less = to_hold(bytes);
     extra->external_held -= less < extra->external_held ? less : extra->external_held;

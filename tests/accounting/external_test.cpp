@@ -76,6 +76,26 @@ BOOST_FIXTURE_TEST_CASE(records_are_used_again_once_nothing_is_held, verified) {
     BOOST_TEST(usage_of("/case") == 0u);
 }
 
+// What is given back twice, or by something that is no handle, takes nothing from an heir or from the root.
+BOOST_FIXTURE_TEST_CASE(by_a_handle_that_stands_for_nothing_nobody_is_credited, verified) {
+    std::uint64_t anomalies = region().anomalies.load();
+    allot_tenant *a = make("/case/a");
+    BOOST_TEST(external_charge(top, 4096) == 0);
+    BOOST_TEST(external_charge(tenant_root(), 4096) == 0);
+    BOOST_TEST(external_charge(a, 4096) == 0);
+    BOOST_TEST(tenant_destroy(a) == 0);
+    external_uncharge(a, 4096);
+    external_uncharge(a, 4096);
+    make("/case/b");
+    external_uncharge(a, 4096);
+    external_uncharge(reinterpret_cast<allot_tenant *>(std::uintptr_t{0xdeadbeef12345678}), 4096);
+    BOOST_TEST(region().anomalies.load() == anomalies + 3);
+    BOOST_TEST(keyed(top, "memory.stat", "external") == 4096u);
+    BOOST_TEST(keyed(tenant_root(), "memory.stat", "external") == 8192u);
+    external_uncharge(top, 4096);
+    external_uncharge(tenant_root(), 4096);
+}
+
 BOOST_FIXTURE_TEST_CASE(the_root_holds_nothing, verified) {
     BOOST_TEST(external_charge(tenant_root(), 4096) == 0);
     BOOST_TEST(external_held(root_tenant()) == 0u);
