@@ -110,8 +110,9 @@ large_resize_result large_resize(home *h, slab *s, std::size_t size) {
         if (needs < has) units_free(first + needs, has - needs);
         hooks::uncharge_shrinkage(a->account, was, bytes);
     }
-    s->large_bytes = bytes;
-    s->large_slack = static_cast<std::uint32_t>(bytes - size);
+    // Who adds up what is alive may look meanwhile.
+    write_shared(s->large_bytes, std::uint64_t{bytes});
+    write_shared(s->large_slack, static_cast<std::uint32_t>(bytes - size));
     return resized;
 }
 

@@ -40,11 +40,10 @@ void add_unit(const slab *s, Add add) {
     unit_kind kind = kind_of(s);
     if (kind != unit_kind::shared_slab && kind != unit_kind::large) return;
     if (s->generation != process_generation()) return;
-    if (kind == unit_kind::shared_slab)
-        add_slots(s, add);
-    else
-        add(__atomic_load_n(&s->obj_cgroup, __ATOMIC_RELAXED) & ~in_transfer, s->large_bytes - s->large_slack,
-            s->large_bytes);
+    if (kind == unit_kind::shared_slab) return add_slots(s, add);
+    std::uint64_t usable = __atomic_load_n(&s->large_bytes, __ATOMIC_RELAXED);
+    std::uint32_t slack = __atomic_load_n(&s->large_slack, __ATOMIC_RELAXED);
+    add(__atomic_load_n(&s->obj_cgroup, __ATOMIC_RELAXED) & ~in_transfer, usable > slack ? usable - slack : 0, usable);
 }
 
 } // namespace

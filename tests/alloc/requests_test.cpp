@@ -116,6 +116,10 @@ BOOST_FIXTURE_TEST_CASE(requests_are_read_while_others_work, allocated) {
             void *held[100] = {};
             while (!stop) {
                 void *&p = held[random() % 100];
+                if (random() % 10 == 0) {
+                    p = heap_realloc(p, 1 + random() % 400000);
+                    continue;
+                }
                 heap_free(p);
                 p = heap_malloc(random() % 70000);
             }
