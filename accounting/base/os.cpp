@@ -89,6 +89,9 @@ bool os_map_file(std::uintptr_t address, std::size_t bytes, int fd, std::uint64_
     int place = what == over::anything ? MAP_FIXED : MAP_FIXED_NOREPLACE;
     return map_exactly(address, bytes, MAP_SHARED | place, fd, offset);
 }
+std::uintptr_t os_map_file_anywhere(std::size_t bytes, int fd, std::uint64_t offset) {
+    return map(0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+}
 void os_unmap(std::uintptr_t address, std::size_t bytes) {
     os_call(SYS_munmap, static_cast<long>(address), static_cast<long>(bytes));
 }
@@ -184,12 +187,49 @@ bool os_make_directory(const char *path) {
     return !failed(result) || result == -17 /* EEXIST */;
 }
 
+namespace {
+
 // A file may not pass RLIMIT_FSIZE: the kernel would send SIGXFSZ, which ends a program. So that is asked first.
-bool os_allocate_file_space(int fd, std::uint64_t offset, std::uint64_t bytes) {
+bool may_reach(std::uint64_t size) {
     rlimit limit{};
     if (failed(os_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, bits_of(&limit)))) return false;
-    if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < offset + bytes) return false;
-    return !failed(os_call(SYS_fallocate, fd, 0, static_cast<long>(offset), static_cast<long>(bytes)));
+    return limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= size;
+}
+
+// A signal ends it early where files are in memory.
+long allocate(int fd, std::uint64_t offset, std::uint64_t bytes) {
+    for (;;) {
+        long result = os_call(SYS_fallocate, fd, 0, static_cast<long>(offset), static_cast<long>(bytes));
+        if (result != -4 /* EINTR */) return result;
+    }
+}
+
+} // namespace
+
+bool os_allocate_file_space(int fd, std::uint64_t offset, std::uint64_t bytes) {
+    return may_reach(offset + bytes) && !failed(allocate(fd, offset, bytes));
+}
+
+bool os_clear_file_space(int fd, std::uint64_t offset, std::uint64_t bytes) {
+    if (!may_reach(offset + bytes)) return false;
+    long result = allocate(fd, offset, bytes);
+    if (result != -95 /* EOPNOTSUPP */) return !failed(result);
+    constexpr std::size_t at_once = 1024;
+    const char zeros[at_once] = {};
+    for (std::uint64_t end = offset + bytes; offset < end;) {
+        std::size_t left = end - offset < at_once ? end - offset : at_once;
+        long put = os_call(SYS_pwrite64, fd, bits_of(zeros), static_cast<long>(left), static_cast<long>(offset));
+        if (put == -4 /* EINTR */) continue;
+        if (put <= 0) return false;
+        offset += static_cast<std::uint64_t>(put);
+    }
+    return true;
+}
+
+std::int64_t os_regular_file_bytes(int fd) {
+    struct stat s;
+    if (failed(os_call(SYS_fstat, fd, bits_of(&s))) || !S_ISREG(s.st_mode)) return -1;
+    return s.st_size;
 }
 
 long os_read_link(const char *path, char *buffer, std::size_t bytes) {

@@ -26,6 +26,7 @@ long os_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e
 [[nodiscard]] bool os_map_over(std::uintptr_t address, std::size_t bytes); // there, over what is there
 enum class over : std::uint32_t { nothing, anything };
 [[nodiscard]] bool os_map_file(std::uintptr_t address, std::size_t bytes, int fd, std::uint64_t offset, over);
+[[nodiscard]] std::uintptr_t os_map_file_anywhere(std::size_t bytes, int fd, std::uint64_t offset); // shared
 void os_unmap(std::uintptr_t address, std::size_t bytes);
 [[nodiscard]] bool os_wipe_on_fork(std::uintptr_t address, std::size_t bytes); // a forked child finds zeros there
 // How much of a mapping is in memory, in whole OS pages; of what is not mapped, or where nobody says: 0.
@@ -54,6 +55,9 @@ void os_mark(int fd);
 void os_working_folder(char *out, std::size_t size);    // with a slash behind it; empty where it has no name
 [[nodiscard]] bool os_make_directory(const char *path); // 0700; true also if it is there
 [[nodiscard]] bool os_allocate_file_space(int fd, std::uint64_t offset, std::uint64_t bytes);
+// The same for space that nobody else writes to, also where the file system cannot reserve any: it becomes zero.
+[[nodiscard]] bool os_clear_file_space(int fd, std::uint64_t offset, std::uint64_t bytes);
+[[nodiscard]] std::int64_t os_regular_file_bytes(int fd); // its size; -1: it is no regular file
 [[nodiscard]] long os_read_link(const char *path, char *buffer, std::size_t bytes);
 void os_remove_file(const char *path);
 // Of the whole file, cut to fit, always terminated; the length, or a negative errno.

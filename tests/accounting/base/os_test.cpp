@@ -57,6 +57,29 @@ BOOST_AUTO_TEST_CASE(a_file_is_given_space_before_it_is_mapped) {
     BOOST_TEST(os_open(name, O_RDONLY) == -ENOENT);
 }
 
+BOOST_AUTO_TEST_CASE(a_regular_file_is_told_by_its_size_and_mapped_where_there_is_room) {
+    char name[] = "/tmp/allot-os-test-XXXXXX";
+    int fd = mkstemp(name);
+    BOOST_TEST_REQUIRE(fd >= 0);
+    BOOST_TEST(os_regular_file_bytes(fd) == 0);
+    BOOST_TEST(os_clear_file_space(fd, 65536, 65536));
+    BOOST_TEST(os_regular_file_bytes(fd) == 131072);
+    std::uintptr_t place = os_map_file_anywhere(65536, fd, 65536);
+    BOOST_TEST_REQUIRE(place != 0u);
+    std::strcpy(reinterpret_cast<char *>(place), "hello");
+    char got[6] = {};
+    BOOST_TEST(os_read_at(fd, got, 6, 65536) == 6);
+    BOOST_TEST(got == "hello");
+    os_unmap(place, 65536);
+    os_close(fd);
+    os_remove_file(name);
+    int null = os_open("/dev/null", O_RDWR);
+    BOOST_TEST(os_regular_file_bytes(null) == -1);
+    BOOST_TEST(!os_clear_file_space(null, 0, 4096));
+    os_close(null);
+    BOOST_TEST(os_regular_file_bytes(-1) == -1);
+}
+
 // SIGXFSZ would end the program that only wanted to keep its books.
 BOOST_AUTO_TEST_CASE(a_file_beyond_the_size_limit_is_refused_without_a_signal) {
     pid_t child = fork();
@@ -67,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_file_beyond_the_size_limit_is_refused_without_a_signal) {
         char name[] = "/tmp/allot-os-test-XXXXXX";
         int fd = mkstemp(name);
         unlink(name);
-        _exit(os_allocate_file_space(fd, 0, 65536) ? 1 : 0);
+        _exit(os_allocate_file_space(fd, 0, 65536) || os_clear_file_space(fd, 0, 65536) ? 1 : 0);
     }
     int status = 0;
     waitpid(child, &status, 0);
