@@ -132,6 +132,7 @@ void parser::apply_text(std::uint32_t id, const spelled &s) {
     case allot_option_hierarchy: out_.hierarchy = text; break;
     case allot_option_dir: out_.dir = text; break;
     case allot_option_preload_library: out_.preload_library = text; break;
+    case allot_option_trace: out_.trace = text; break;
     case allot_option_report:
         out_.report = report_target::file;
         out_.report_file = text;

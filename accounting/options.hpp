@@ -70,6 +70,7 @@ struct options {
     const char *preload_library = "";
     const char *fail_after = "";      // as memory.fail has it: "N" or "N+"; empty: not given
     const char *fail_after_path = ""; // whose; empty: this process's tenant
+    const char *trace = "";           // with %p as given; empty: nothing is recorded
     bool oom_group = false;
     bool throttle = false;
     bool json = false;

@@ -18,6 +18,7 @@ static_assert(static_cast<charge_mode>(insistence::nowait) == charge_mode::nowai
 struct accounted_hooks {
     static constexpr bool accounted = true;
     static bool keeps_requests() { return keeps_each_request; }
+    static constexpr bool can_record = true; // trace.hpp
 
     struct slab_part {
         context *ctx;
@@ -29,7 +30,7 @@ struct accounted_hooks {
     };
 
     static bool start(recount_source source);
-    static void child_start() { accounting_child_start(); }
+    static void child_start();
 
     static void heap_open(heap_part &heap, std::uint32_t obj_cgroup) {
         heap.obj_cgroup = obj_cgroup;

@@ -4,6 +4,7 @@
 #include "alloc/adopt.hpp"
 #include "alloc/alloc.hpp"
 #include "alloc/lock.hpp"
+#include "alloc/trace.hpp"
 #include "alloc/visit.hpp"
 
 namespace allot {
@@ -45,11 +46,14 @@ heap *heap_of(home *h, allot_tenant *tenant) {
 
 heap *chosen_heap(const home *h) { return h->chosen.load(std::memory_order_relaxed); }
 
+// What the fast path shall find.
+heap *shown_heap(const home *h) { return trace_is_on() ? &heap_of_nobody : h->current; }
+
 // In a visit. In an unaccounted scope the root's, if it can be had.
 void use_heap(home *h) {
     heap *roots = thread_here.unaccounted != 0 ? heap_of(h, hooks::root_tenant()) : nullptr;
     h->current = roots != nullptr ? roots : chosen_heap(h);
-    write_shared(thread_here.active, h->current);
+    write_shared(thread_here.active, shown_heap(h));
     order_own_steps();
 }
 
@@ -110,6 +114,7 @@ bool begin_to_work(home *h) {
 }
 
 void serve_requests(home *h) {
+    if (trace_is_on() && !is_asked_for(h)) return; // it is to stay blank
     do {
         allot_tenant *to = nullptr;
         // acquire: the tenant was made before it was asked for.
@@ -117,7 +122,7 @@ void serve_requests(home *h) {
         if (to != nullptr) {
             change_to(h, to);
         } else {
-            write_shared(thread_here.active, h->current);
+            write_shared(thread_here.active, shown_heap(h));
             order_own_steps();
         }
     } while (is_asked_for(h));

@@ -14,7 +14,8 @@
 // afterwards: begin_to_work, serve_requests, and each change of tenant or scope.
 //
 // Threads: the home's own, not amid a slow path, unless it says otherwise.
-// Invariants: 1. thread_here.active is home::current, or heap_of_nobody with somebody's request on its way or served.
+// Invariants: 1. thread_here.active is home::current, or heap_of_nobody with somebody's request on its way or served, or for
+//   as long as the process records what it does (trace.hpp).
 //   2. No thread works for a tenant while it is reset, but who resets it.
 #pragma once
 

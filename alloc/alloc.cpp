@@ -9,6 +9,7 @@
 #include "alloc/owner_vector.hpp"
 #include "alloc/page_source.hpp"
 #include "alloc/requests.hpp"
+#include "alloc/trace.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -77,7 +78,7 @@ void *heap_calloc(std::size_t count, std::size_t size) {
         return large.block;
     });
     if (p != nullptr && !is_zero) std::memset(p, 0, bytes);
-    return p;
+    return trace_refusal(p, bytes);
 }
 
 namespace {
@@ -87,6 +88,7 @@ void *resize_in_place(home *h, slab *s, void *p, std::size_t size, bool &must_mo
     return settled_attempts(h, [=, &must_move](home *in) -> void * {
         large_resize_result result = large_resize(in, s, size);
         must_move = result == large_resize_result::must_move;
+        if (result == large_resize_result::resized) trace_resize(in, p, size, s->large_bytes);
         if (result != large_resize_result::refused) return p;
         errno = ENOMEM;
         return nullptr;
@@ -109,10 +111,12 @@ void *heap_realloc(void *p, std::size_t size) {
         if (h != nullptr && !h->busy && size > medium_max_bytes) {
             bool must_move = false;
             void *resized = resize_in_place(h, s, p, size, must_move);
-            if (!must_move) return resized;
+            if (!must_move) return trace_refusal(resized, size);
         }
     } else if (may_stay(usable, size)) {
         note_request(p, size);
+        if (trace_is_on() && s->generation == process_generation()) [[unlikely]]
+            trace_resize(home_here(), p, size, usable);
         return p;
     }
     return move_block(p, usable, size);
@@ -129,7 +133,8 @@ void *heap_aligned_alloc(std::size_t alignment, std::size_t size) {
         note_request(p, size);
         return p;
     }
-    return settled_attempts(h, [=](home *in) { return large_alloc(in, in->current, size, alignment).block; });
+    return trace_refusal(
+        settled_attempts(h, [=](home *in) { return large_alloc(in, in->current, size, alignment).block; }), size);
 }
 
 std::size_t heap_usable_size(const void *p) {

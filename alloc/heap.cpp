@@ -12,6 +12,7 @@
 #include "alloc/partial_list.hpp"
 #include "alloc/remote_free.hpp"
 #include "alloc/requests.hpp"
+#include "alloc/trace.hpp"
 
 #include <cerrno>
 #include <new>
@@ -274,6 +275,7 @@ void free_slot_slow(home *h, slab *s, void *p) {
     check_live_slot(s, p);
     if (s->generation != process_generation())
         return; // inherited by fork: its payer is another process, its memory is shared until written to
+    trace_free(h, p);
     if (h->busy) {
         mark_free(p, s);
         return postpone_free(h, p);
@@ -364,6 +366,7 @@ void *malloc_in_visit(home *h, std::size_t size) {
     void *p = alloc_class_slow(h, a, size_class);
     note_request(p, size);
     if (hooks::accounted && p != nullptr) sample_request(a, size, class_bytes(size_class), is_shared);
+    trace_alloc(h, p, size, class_bytes(size_class));
     return p;
 }
 
@@ -373,7 +376,8 @@ void *malloc_slow(std::size_t size) {
     home *h = home_here();
     if (h == nullptr) return refused();
     if (h->busy) return emergency_alloc(size, granule_bytes);
-    return settled_attempts(h, [size](home *in) { return malloc_in_visit(in, size); });
+    if (void *p = trace_fast_malloc(h, size); p != nullptr) return p;
+    return trace_refusal(settled_attempts(h, [size](home *in) { return malloc_in_visit(in, size); }), size);
 }
 
 void *malloc_charge_slow(void *slot, slab *s) {
@@ -402,7 +406,7 @@ void free_slow(void *p) {
     switch (kind_of(s)) {
     case unit_kind::private_slab:
     case unit_kind::shared_slab:
-        if (h != nullptr) free_slot_slow(h, s, p);
+        if (h != nullptr && !trace_fast_free(h, s, p)) free_slot_slow(h, s, p);
         return;
     case unit_kind::large: return large_free(h, s, p);
     case unit_kind::reserve: return emergency_free();

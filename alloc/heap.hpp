@@ -58,6 +58,7 @@ struct free_chain { // objects of one home, on their way there; linked by their 
     std::uint32_t length;
 };
 
+class trace_stream;
 struct thread_state;
 enum class home_state : std::uint32_t { wiped, lived_in, orphaned };
 
@@ -93,7 +94,8 @@ struct home {
     bin_word shared_bin[nr_classes];
     std::uint32_t shared_partial[nr_classes];
     home *next_orphan;
-    home *next_home; // all homes of the process, newest first; written once
+    home *next_home;     // all homes of the process, newest first; written once
+    trace_stream *trace; // what is recorded here (trace.hpp); nullptr: nothing so far
 };
 
 struct thread_state {

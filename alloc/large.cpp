@@ -6,6 +6,7 @@
 #include "alloc/misuse.hpp"
 #include "alloc/owner_vector.hpp"
 #include "alloc/page_source.hpp"
+#include "alloc/trace.hpp"
 #include "alloc/visit.hpp"
 
 #include "accounting/base/os.hpp"
@@ -48,7 +49,6 @@ large_block large_alloc(home *h, heap *a, std::size_t size, std::size_t alignmen
         hooks::uncharge_object(a->account, bytes);
         return none();
     }
-    (void)h;
     slab *s = slab_at(run.first);
     set_tails(run.first + 1, count - 1);
     write_shared(s->owner, nobody);
@@ -59,7 +59,9 @@ large_block large_alloc(home *h, heap *a, std::size_t size, std::size_t alignmen
     s->slot_bytes = 0;
     hooks::owner_grab(a->owner);
     set_kind(s, unit_kind::large);
-    return {reinterpret_cast<void *>(address_of(s)), run.clean};
+    auto *block = reinterpret_cast<void *>(address_of(s));
+    trace_alloc(h, block, size, bytes);
+    return {block, run.clean};
 }
 
 void large_free(home *h, slab *s, void *p) {
@@ -74,6 +76,7 @@ void large_free(home *h, slab *s, void *p) {
     std::uint8_t was = __atomic_exchange_n(reinterpret_cast<std::uint8_t *>(&s->kind),
                                            static_cast<std::uint8_t>(unit_kind::free), __ATOMIC_ACQ_REL);
     if (was != static_cast<std::uint8_t>(unit_kind::large)) misuse_invalid(s, p);
+    trace_free(h, p);
     if (h == nullptr) // nowhere to keep books: it stays, charged
         return set_kind(s, unit_kind::abandoned);
     if (h->busy) return postpone_free(h, p);

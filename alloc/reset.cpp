@@ -5,6 +5,7 @@
 #include "alloc/owner_vector.hpp"
 #include "alloc/page_source.hpp"
 #include "alloc/remote_free.hpp"
+#include "alloc/trace.hpp"
 #include "alloc/visit.hpp"
 
 #include <cerrno>
@@ -45,6 +46,7 @@ void take_slots(home *h, slab *s, ownership is_his) {
         if (entry == 0 ? !has_his : !is_his(entry)) continue;
         void *slot = reinterpret_cast<void *>(address_of(s) + std::uintptr_t{i} * s->slot_bytes);
         if (marked_free(__atomic_load_n(&first_word(slot), __ATOMIC_RELAXED), s->remote_key)) continue;
+        trace_free(h, slot);
         mark_free(slot, s);
         postpone_free(h, slot);
     }
@@ -52,8 +54,10 @@ void take_slots(home *h, slab *s, ownership is_his) {
 
 void take_large(home *h, slab *s, ownership is_his) {
     if (!is_his(__atomic_load_n(&s->obj_cgroup, __ATOMIC_RELAXED))) return;
+    auto *block = reinterpret_cast<void *>(address_of(s));
+    trace_free(h, block);
     set_kind(s, unit_kind::free); // as large_free
-    postpone_free(h, reinterpret_cast<void *>(address_of(s)));
+    postpone_free(h, block);
 }
 
 void take_from_unit(home *h, slab *s, allot_tenant *tenant) {

@@ -2,6 +2,7 @@
 
 #include "accounting/base/os.hpp"
 #include "alloc/owner_vector.hpp"
+#include "alloc/trace.hpp"
 #include "alloc/visit.hpp"
 
 #include <cerrno>
@@ -59,7 +60,9 @@ int move_live(home *h, void *p, std::uint32_t to, hooks::unsettled &left) {
     if (!is_live_block(s, p)) return -EINVAL;
     // Whose it is already it stays, whatever handle names him.
     if (hooks::tenant_of_owner(owner_of_block(s, p)) == hooks::tenant_of_owner(to)) return 0;
-    return move(s, p, to, left);
+    int error = move(s, p, to, left);
+    if (error == 0) trace_transfer(h, p, to);
+    return error;
 }
 
 } // namespace

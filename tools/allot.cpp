@@ -4,6 +4,7 @@
 #include "tools/describe.hpp"
 #include "tools/doctor.hpp"
 #include "tools/run.hpp"
+#include "tools/trace_command.hpp"
 
 #include <fmt/format.h>
 
@@ -17,6 +18,7 @@ namespace {
 constexpr command commands[] = {
     {"run", run_synopsis, "runs a program, and all it starts, under limits", run_command},
     {"doctor", doctor_synopsis, "says whether a program can be limited, and if not, why", doctor_command},
+    {"trace", trace_synopsis, "sums up what run --trace has recorded", trace_command},
     {"describe", describe_synopsis, "the tables of options, statistics and events", describe_command},
 };
 

@@ -10,6 +10,7 @@
 #include "tools/read_images.hpp"
 #include "tools/render_json.hpp"
 #include "tools/render_text.hpp"
+#include "tools/trace_blocks.hpp"
 
 #include <fmt/format.h>
 
@@ -61,6 +62,24 @@ public:
 private:
     int fd_ = -1;
 };
+
+// A trace of an earlier run gives way to a new, empty file; processes that still write to it keep it. Anything else than a trace is left
+// alone.
+void prepare_trace(const std::string &name) {
+    if (name.empty() || name.find("%p") != std::string::npos) return;
+    if (std::filesystem::exists(name) &&
+        (!std::filesystem::is_regular_file(name) || std::filesystem::file_size(name) != 0)) {
+        try {
+            const trace_blocks earlier(name);
+        } catch (const failure &problem) {
+            throw failure(fmt::format("--trace: {}; it is not written over", problem.what()));
+        }
+    }
+    unlink(name.c_str());
+    const int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) throw failure(fmt::format("--trace: {}: cannot be written: {}", name, strerror(errno)));
+    close(fd);
+}
 
 // Absolute, since processes of the tree may go to other folders.
 std::string chosen_dir(const run_settings &s) {
@@ -120,6 +139,7 @@ int run_command(std::vector<std::string> arguments) {
     if (!read_run_arguments(arguments, settings)) return exit_done;
     const std::string library = find_preload_library();
     const report_sink sink(settings.report);
+    prepare_trace(settings.trace);
     const hierarchy_folder folder(chosen_dir(settings), settings.hierarchy);
     warn_where_nothing_holds(settings);
 

@@ -17,6 +17,7 @@ struct run_settings {
     std::vector<std::pair<std::string, std::string>> variables;
     std::string hierarchy; // empty: run-PID
     std::string dir;       // empty: the user's default
+    std::string trace;     // empty: none; an absolute path, with %p as given
     std::string report;    // empty: none; "stderr"; else a file, %p standing for this process's id
     bool json = false;
 };

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 namespace allot {
@@ -19,7 +20,7 @@ struct given {
     std::string tenant, max, high, low, min, headroom, oom, account, tree, fail_after;
     bool oom_group = false, throttle = false;
     std::vector<std::string> map, exclude;
-    std::string report;
+    std::string report, trace;
     bool json = false, verbose = false;
 };
 
@@ -101,6 +102,8 @@ void declare(CLI::App &app, given &g, run_settings &s) {
         ->expected(1)
         ->take_all()
         ->check(item_check(exclude_error));
+    app.add_option("--trace", g.trace, "Record each allocation and each free there, for allot trace")
+        ->type_name("FILE");
     app.add_flag("--report{stderr}", g.report, "Say at the end what was used, on stderr or in a file: --report=FILE");
     app.add_flag("--json", s.json, "The report is one JSON object (implies --report)");
     app.add_option("--hierarchy", s.hierarchy, "Name of the folder of the books (default run-PID)")
@@ -108,6 +111,11 @@ void declare(CLI::App &app, given &g, run_settings &s) {
         ->check(check_hierarchy);
     app.add_option("--dir", s.dir, "Where that folder is (default /dev/shm/allot-UID)")->type_name("DIR");
     app.add_flag("--verbose", g.verbose, "Each process says in one line what is in force");
+}
+
+// Processes of the tree may go to other folders; the library follows no link in the last place.
+std::string absolute_name(const std::string &name) {
+    return name.empty() ? name : std::filesystem::weakly_canonical(std::filesystem::absolute(name)).string();
 }
 
 std::string joined(const std::vector<std::string> &items) { return fmt::format("{}", fmt::join(items, ";")); }
@@ -131,6 +139,7 @@ void set_variables(const given &g, run_settings &s) {
     set(allot_option_exclude, joined(g.exclude));
     if (!g.tree.empty()) set(allot_option_tree, read_tree_file(g.tree));
     set(allot_option_verbose, g.verbose ? "1" : "");
+    set(allot_option_trace, s.trace);
 }
 
 } // namespace
@@ -158,6 +167,7 @@ bool read_run_arguments(const std::vector<std::string> &arguments, run_settings 
     if (s.command.empty() || s.command.front().empty())
         throw usage_error("COMMAND is missing; expected allot run [OPTION]... -- COMMAND [ARG]...");
     s.report = g.report.empty() && s.json ? "stderr" : g.report;
+    s.trace = absolute_name(g.trace);
     set_variables(g, s);
     return true;
 }

@@ -25,11 +25,29 @@ const std::vector<std::string> stat_names = {
     "slab",      "objects", "stock",    "external", "large",     "forced",    "headroom",       "injected",
     "requested", "cache",   "overhead", "resident", "reclaimed", "throttled", "throttled_usec", "anomalies"};
 const std::vector<std::string> event_names = {"low", "high", "max", "oom", "oom_kill", "oom_group_kill"};
-const std::vector<std::string> option_names = {
-    "tenant",    "memory.max", "memory.high", "memory.low", "memory.min",      "oom",
-    "account",   "map",        "exclude",     "tree",       "hierarchy",       "dir",
-    "report",    "json",       "verbose",     "strict",     "preload_library", "memory.headroom",
-    "oom_group", "throttle",   "fail_after",  "requested"};
+const std::vector<std::string> option_names = {"tenant",
+                                               "memory.max",
+                                               "memory.high",
+                                               "memory.low",
+                                               "memory.min",
+                                               "oom",
+                                               "account",
+                                               "map",
+                                               "exclude",
+                                               "tree",
+                                               "hierarchy",
+                                               "dir",
+                                               "report",
+                                               "json",
+                                               "verbose",
+                                               "strict",
+                                               "preload_library",
+                                               "memory.headroom",
+                                               "oom_group",
+                                               "throttle",
+                                               "fail_after",
+                                               "requested",
+                                               "trace"};
 
 bool is_well_formed(const std::string &name) {
     return !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.") == std::string::npos;
@@ -98,7 +116,8 @@ BOOST_AUTO_TEST_CASE(the_defaults_of_the_table_are_those_of_the_struct) {
                 (option_table[allot_option_requested].default_text == std::string("sampled"))));
     BOOST_TEST(
         ((o.report == report_target::off) == (option_table[allot_option_report].default_text == std::string("off"))));
-    for (const char *text : {o.hierarchy, o.dir, o.report_file, o.preload_library, o.fail_after, o.fail_after_path})
+    for (const char *text :
+         {o.hierarchy, o.dir, o.report_file, o.preload_library, o.fail_after, o.fail_after_path, o.trace})
         BOOST_TEST(text == std::string());
     for (const bool on : {o.json, o.verbose, o.strict, o.oom_group, o.throttle, o.excluded, o.secure}) BOOST_TEST(!on);
 }
