@@ -44,15 +44,20 @@ void stop(trace_problem problem) {
 trace_stream *stream_of(home *h) {
     if (h->trace == nullptr)
         if (void *memory = metadata_alloc(sizeof(trace_stream)); memory != nullptr)
-            h->trace = new (memory) trace_stream(image.started);
+            h->trace = new (memory) trace_stream(image);
     return h->trace;
 }
 
+// A handler has forked since home_here() was asked, and this is the child, whose homes are wiped: it begins anew. Slow paths
+// that are not recorded are entered so seldom that this is not looked at there.
+bool is_parents(const home *h) { return thread_here.in_home != h || h->tag == 0; }
+
 // A free is not to change errno, nor is anything else that succeeds.
 void add(home *h, const trace_event &event) {
+    if (is_parents(h)) return;
     int error = errno;
     trace_stream *stream = stream_of(h);
-    trace_problem problem = stream == nullptr ? trace_problem::no_memory : stream->add(image, event);
+    trace_problem problem = stream == nullptr ? trace_problem::no_memory : stream->add(event);
     if (problem != trace_problem::none && problem != trace_problem::of_parent) stop(problem);
     errno = error;
 }
@@ -80,7 +85,8 @@ void trace_child_start(const char *path) {
 }
 
 void trace_alloc_slow(home *h, const void *block, std::size_t requested, std::size_t usable) {
-    add(h, {ALLOT_TRACE_ALLOC, number_of(block), requested, usable, h->current->owner});
+    if (const heap *a = h->current; a != nullptr) // of a parent: see is_parents
+        add(h, {ALLOT_TRACE_ALLOC, number_of(block), requested, usable, a->owner});
 }
 void trace_free_slow(home *h, const void *block) { add(h, {ALLOT_TRACE_FREE, number_of(block), 0, 0, 0}); }
 void trace_resize_slow(home *h, const void *block, std::size_t requested, std::size_t usable) {
@@ -94,27 +100,46 @@ void trace_refused_slow(std::size_t requested) {
     if (h != nullptr && !h->busy) add(h, {ALLOT_TRACE_REFUSED, 0, requested, 0, 0});
 }
 
+namespace {
+
+// nullptr: it takes a slow path.
+void *pop_and_charge(heap *a, std::size_t size) {
+    slab *s = slab_of_bin(a->bins[size <= small_max_bytes ? small_bin(size) : medium_bin(size)]);
+    if ((s->list & 1) != 0) return nullptr;
+    void *slot = slab_pop(s);
+    if (hooks::charge(s->account)) return slot;
+    (void)hooks::uncharge(s->account);
+    slab_push(s, slot);
+    add_shared(s->countdown, minus_one_slot);
+    return nullptr;
+}
+
+bool is_own_and_live(const home *h, const slab *s, const void *block) {
+    return read_shared(s->owner) == h->tag && (number_of(block) & (granule_bytes - 1)) == 0 &&
+           slot_starts_at(s, static_cast<std::uint32_t>(granule_of(block)) & granule_mask) &&
+           !may_be_marked_free(block, s);
+}
+
+} // namespace
+
 // After its farewell a thread leaves its home with each visit, so a visit there must be.
 void *trace_fast_malloc_slow(home *h, std::size_t size) {
     if (size > medium_max_bytes || thread_here.farewells != 0) return nullptr;
-    slab *s = slab_of_bin(h->current->bins[size <= small_max_bytes ? small_bin(size) : medium_bin(size)]);
-    if ((s->list & 1) != 0) return nullptr;
-    void *slot = slab_pop(s);
-    if (!hooks::charge(s->account)) {
-        (void)hooks::uncharge(s->account);
-        slab_push(s, slot);
-        add_shared(s->countdown, minus_one_slot);
-        return nullptr;
-    }
-    trace_alloc_slow(h, slot, size, s->slot_bytes);
-    return slot;
+    heap *a = h->current;
+    std::uint32_t owner = a == nullptr ? 0 : a->owner;
+    void *block = a == nullptr ? nullptr : pop_and_charge(a, size);
+    if (is_parents(h)) return block != nullptr ? block : malloc_slow(size);
+    if (block != nullptr) add(h, {ALLOT_TRACE_ALLOC, number_of(block), size, slab_of(block)->slot_bytes, owner});
+    return block;
 }
 
 bool trace_fast_free_slow(home *h, slab *s, void *block) {
-    auto granule = static_cast<std::uint32_t>(granule_of(block)) & granule_mask;
-    if (thread_here.farewells != 0 || read_shared(s->owner) != h->tag) return false;
-    if ((number_of(block) & (granule_bytes - 1)) != 0 || !slot_starts_at(s, granule) || may_be_marked_free(block, s))
-        return false;
+    if (thread_here.farewells != 0) return false;
+    if (!is_own_and_live(h, s, block)) {
+        if (!is_parents(h)) return false;
+        free_slow(block);
+        return true;
+    }
     trace_free_slow(h, block);
     slab_push(s, block);
     if (add_shared(s->countdown, minus_one_slot) == 0)

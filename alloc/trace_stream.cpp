@@ -49,7 +49,7 @@ private:
     std::size_t length_ = 1;
 };
 
-trace_problem trace_stream::add(trace_image &image, const trace_event &event) {
+trace_problem trace_stream::add(const trace_event &event) {
     if (inside_.load(std::memory_order_relaxed)) {
         postpone(event);
         return trace_problem::none;
@@ -57,9 +57,9 @@ trace_problem trace_stream::add(trace_image &image, const trace_event &event) {
     // relaxed, and a fence for the compiler: only handlers of this thread look.
     inside_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    write(image, event);
+    write(event);
     for (;;) {
-        write_postponed(image);
+        write_postponed();
         std::atomic_signal_fence(std::memory_order_seq_cst);
         inside_.store(false, std::memory_order_relaxed);
         std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -77,10 +77,10 @@ void trace_stream::postpone(const trace_event &event) {
         nr_lost_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void trace_stream::write_postponed(trace_image &image) {
+void trace_stream::write_postponed() {
     std::uint32_t done = 0;
     for (std::uint32_t seen = nr_postponed_.load(std::memory_order_relaxed); seen != 0;) {
-        for (; done < seen && done < nr_postponed_max; ++done) write(image, postponed_[done]);
+        for (; done < seen && done < nr_postponed_max; ++done) write(postponed_[done]);
         // Those that have come meanwhile are seen by the exchange.
         if (nr_postponed_.compare_exchange_strong(seen, 0, std::memory_order_relaxed)) break;
     }
@@ -88,11 +88,11 @@ void trace_stream::write_postponed(trace_image &image) {
     if (lost != 0 && has_room()) put(record(ALLOT_TRACE_LOST).number(now_ - time_).number(lost));
 }
 
-void trace_stream::write(trace_image &image, const trace_event &event) {
+void trace_stream::write(const trace_event &event) {
     if (problem_ != trace_problem::none) return;
     std::uint64_t now = clock_now();
     now_ = now > time_ ? now : time_;
-    if (!has_room()) begin_block(image);
+    if (!has_room()) begin_block();
     if (problem_ != trace_problem::none) return;
     say_thread();
     record r(event.kind);
@@ -113,12 +113,13 @@ bool trace_stream::has_room() const {
     return at_ != nullptr && static_cast<std::size_t>(block_.start + block_.bytes - at_) > room_for_one;
 }
 
-void trace_stream::begin_block(trace_image &image) {
-    if (forked_since_start() || image.started != image_started_) { // a copy of a parent's stream: see the header
+bool trace_stream::is_copy_in_a_child() const { return forked_since_start() || image_.started != image_started_; }
+
+void trace_stream::begin_block() {
+    if (is_copy_in_a_child()) {
         problem_ = trace_problem::of_parent;
         return;
     }
-    if (number_ == 0) number_ = image.nr_streams.fetch_add(1, std::memory_order_relaxed) + 1;
     // Short streams, of which a tree of programs has many, take little; long ones seldom ask.
     std::uint32_t nr_slots = sequence_ < 4 ? 1u << sequence_ : ALLOT_TRACE_BLOCK_SLOTS_MAX;
     trace_space next = trace_file_claim(nr_slots);
@@ -126,25 +127,30 @@ void trace_stream::begin_block(trace_image &image) {
     if (next.start == nullptr) return;
     if (block_.start != nullptr) trace_file_unmap(block_);
     block_ = next;
-    allot_trace_block &head = *reinterpret_cast<allot_trace_block *>(block_.start);
+    at_ = block_.start + sizeof(allot_trace_block);
     thread_ = os_tid();
     time_ = now_;
-    head.nr_slots = nr_slots;
-    head.pid = image.pid;
-    head.thread = thread_;
-    head.image_started = image.started;
-    head.stream = number_;
-    head.sequence = sequence_;
-    head.time = time_;
-    // release: a reader that sees it sees the rest.
-    __atomic_store_n(&head.magic, ALLOT_TRACE_BLOCK_MAGIC, __ATOMIC_RELEASE);
-    at_ = block_.start + sizeof head;
     address_ = 0;
     owner_ = 0;
     for (known_owner &k : known_) k.owner = 0;
-    if (sequence_++ == 0)
-        put(record(ALLOT_TRACE_PROGRAM).number(0).number(image.parent).number(std::strlen(image.program)),
-            image.program);
+    fill_head(nr_slots);
+    if (sequence_++ != 0) return;
+    std::size_t length = std::strlen(image_.program);
+    put(record(ALLOT_TRACE_PROGRAM).number(0).number(image_.parent).number(length), image_.program);
+}
+
+void trace_stream::fill_head(std::uint32_t nr_slots) {
+    if (number_ == 0) number_ = image_.nr_streams.fetch_add(1, std::memory_order_relaxed) + 1;
+    allot_trace_block &head = *reinterpret_cast<allot_trace_block *>(block_.start);
+    head.nr_slots = nr_slots;
+    head.pid = image_.pid;
+    head.thread = thread_;
+    head.image_started = image_started_;
+    head.stream = number_;
+    head.sequence = sequence_;
+    head.time = time_;
+    // release: a reader that sees it sees the rest. A child that was made since the claim leaves its block empty.
+    if (!is_copy_in_a_child()) __atomic_store_n(&head.magic, ALLOT_TRACE_BLOCK_MAGIC, __ATOMIC_RELEASE);
 }
 
 void trace_stream::say_thread() {
@@ -173,6 +179,8 @@ void trace_stream::say_works_for(std::uint32_t owner) {
 }
 
 void trace_stream::put(const record &r, const char *text) {
+    // From here on a child of a fork, in the midst of it, would write what its parent writes.
+    if (is_copy_in_a_child()) return;
     std::size_t length = r.length(), text_length = std::strlen(text);
     std::memcpy(at_ + length, text, text_length);
     std::memcpy(at_ + 1, r.bytes() + 1, length - 1);

@@ -3,8 +3,8 @@
 // Threads: the home's own, and its signal handlers, which may interrupt any instruction of it: what they have to say is put
 //   aside, and written by whom they interrupted.
 // Owner: the home, which is wiped in the child of a fork: the child begins a stream of its own. One that was made in the
-//   middle of a record, by a handler, ends that record in its copy of the stream: the same bytes at the same place of its
-//   parent's block. So a stream lies in memory that is not wiped.
+//   middle of a record, by a handler, goes on in its copy of its parent's stream, which therefore lies in memory that is not
+//   wiped, and writes nothing more there, or the very bytes that its parent writes at that place.
 // Invariants: 1. A record's first byte is written after the others: it is there as a whole or not at all.
 //   2. Time does not go back within a stream. 3. A block says by itself all that its records need.
 // Cost: a reading of the clock and some ten bytes a record.
@@ -35,9 +35,9 @@ struct trace_event {
 
 class trace_stream {
 public:
-    explicit trace_stream(std::uint64_t image_started) : image_started_(image_started) {}
+    explicit trace_stream(trace_image &image) : image_(image), image_started_(image.started) {}
     // problem: none, or why the stream cannot go on; nothing is written any more then.
-    [[nodiscard]] trace_problem add(trace_image &, const trace_event &);
+    [[nodiscard]] trace_problem add(const trace_event &);
 
 private:
     static constexpr std::uint32_t nr_known = 64, nr_postponed_max = 16;
@@ -47,10 +47,12 @@ private:
 
     class record;
     void postpone(const trace_event &);
-    void write_postponed(trace_image &);
-    void write(trace_image &, const trace_event &);
+    void write_postponed();
+    void write(const trace_event &);
     bool has_room() const;
-    void begin_block(trace_image &);
+    [[nodiscard]] bool is_copy_in_a_child() const;
+    void begin_block();
+    void fill_head(std::uint32_t nr_slots);
     void say_thread();
     void say_owner(std::uint32_t owner);
     void say_works_for(std::uint32_t owner);
@@ -62,7 +64,8 @@ private:
     trace_problem problem_ = trace_problem::none;
     std::uint32_t number_ = 0, sequence_ = 0, thread_ = 0;
     std::uint32_t owner_ = 0; // 0: the block has not said one
-    const std::uint64_t image_started_;
+    trace_image &image_;
+    const std::uint64_t image_started_; // of the image whose stream it is
     trace_space block_{};
     unsigned char *at_ = nullptr;
     std::uint64_t time_ = 0, now_ = 0, address_ = 0;

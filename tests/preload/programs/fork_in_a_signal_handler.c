@@ -25,8 +25,10 @@ int main(void) {
     sigaction(SIGUSR1, &action, NULL);
     const pid_t self = getpid();
     const pid_t sender = fork();
-    if (sender == 0)
-        while (kill(self, SIGUSR1) == 0) usleep(1000);
+    if (sender == 0) {
+        while (getppid() == self && kill(self, SIGUSR1) == 0) usleep(1000);
+        _exit(0);
+    }
     void *blocks[100] = {0};
     for (unsigned i = 0, left = 3000; forks < 100 && left > 0; ++i) {
         free(blocks[i % 100]);
