@@ -15,7 +15,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import cases  # noqa: E402
 
-ALLOT, LIBRARY = sys.argv[1], str(pathlib.Path(sys.argv[2]).resolve())
+ALLOT, LIBRARY = (str(pathlib.Path(argument).resolve()) for argument in sys.argv[1:3])
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("ALLOT_")}
 PYTHON = ["/usr/bin/python3", "-s", "-S", "-c"]
 MALLOC = {"PYTHONMALLOC": "malloc"}  # each object by itself
