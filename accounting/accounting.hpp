@@ -86,6 +86,10 @@ void uncharge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind);
 // back what another one was charged; a context of handle 0 counts nothing. False: as context_charge_slow.
 [[nodiscard]] bool context_charge_bytes(context *, std::uint64_t bytes);
 void context_uncharge_bytes(context *, std::uint64_t bytes);
+// An object that has been charged by net is from now on a large one, or the other way round: no limit is asked, for nothing
+// is charged or uncharged. By the thread that uses the context, amid nothing of ours.
+void context_object_to_large(context *, std::uint64_t bytes);
+void context_large_to_object(context *, std::uint64_t bytes);
 // Slab objects below direct_charge_bytes that are freed where no context of the handle can be opened: credited at once.
 void uncharge_objects(std::uint32_t obj_cgroup, std::uint64_t bytes, std::uint64_t objects);
 // Moves a charge that exists between owners: exact at every level, ignores limits only for common ancestors.

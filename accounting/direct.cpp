@@ -211,6 +211,26 @@ void context_uncharge_bytes(context *c, std::uint64_t bytes) {
     take_deferred(record_at<struct obj_cgroup>(c->obj_cgroup));
 }
 
+namespace {
+
+// What is charged through a context is its stock and what is settled, and the rest is on the tenant's line.
+void change_book(context &c, std::int64_t to_large, std::int64_t objects) {
+    if (c.obj_cgroup == 0) return;
+    lock_scope own(c.lock, lock_rank::context);
+    context_cold &cold = cold_of(c);
+    cold.settled_bytes.store(cold.settled_bytes.load(std::memory_order_relaxed) - to_large, std::memory_order_relaxed);
+    cold.settled_objects.store(cold.settled_objects.load(std::memory_order_relaxed) - objects,
+                               std::memory_order_relaxed);
+    tenant_named_by(c.obj_cgroup)->large.fetch_add(to_large, std::memory_order_relaxed);
+}
+
+} // namespace
+
+void context_object_to_large(context *c, std::uint64_t bytes) { change_book(*c, static_cast<std::int64_t>(bytes), 1); }
+void context_large_to_object(context *c, std::uint64_t bytes) {
+    change_book(*c, -static_cast<std::int64_t>(bytes), -1);
+}
+
 bool transfer_charge(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint64_t objects, refusal &left) {
     left.kind = refusal_kind::none;
     if (tenant_named_by(from) == tenant_named_by(to)) return true;

@@ -80,17 +80,35 @@ struct accounted_hooks {
         else
             uncharge_objects(obj_cgroup, bytes, 1);
     }
-    // Both sizes are on the same side of direct_charge_bytes.
+    static bool charge_if_covered(const heap_part &heap, std::size_t bytes, std::int32_t objects) {
+        net_word delta = net_of(static_cast<std::int64_t>(bytes), objects);
+        if (context_charge(*heap.ctx, delta)) [[likely]]
+            return true;
+        (void)context_uncharge(*heap.ctx, delta); // a slow path that is due remains due
+        return false;
+    }
+    // Where the two sizes are in different books, the part that is not new changes the book alone.
     static bool charge_growth(const heap_part &heap, std::size_t from, std::size_t to) {
-        if (from >= direct_charge_bytes) return charge_large(heap, to - from);
+        if (to >= direct_charge_bytes) {
+            bool changes_book = from < direct_charge_bytes;
+            // What was never counted has no book to leave.
+            bool all_is_new = changes_book && heap.ctx == &uncounted_context;
+            if (!charge_large(heap, all_is_new ? to : to - from)) return false;
+            if (changes_book && !all_is_new) context_object_to_large(heap.ctx, from);
+            return true;
+        }
         net_word delta = net_of(static_cast<std::int64_t>(to - from), 0);
         return context_charge(*heap.ctx, delta) || context_charge_slow(heap.ctx, delta);
     }
     static void uncharge_shrinkage(const heap_part &heap, std::size_t from, std::size_t to) {
-        if (from >= direct_charge_bytes)
-            uncharge_large(heap, from - to);
-        else if (!context_uncharge(*heap.ctx, net_of(static_cast<std::int64_t>(from - to), 0)))
+        if (from >= direct_charge_bytes) {
+            bool changes_book = to < direct_charge_bytes;
+            bool all_goes = changes_book && heap.ctx == &uncounted_context;
+            uncharge_large(heap, all_goes ? from : from - to);
+            if (changes_book && !all_goes) context_large_to_object(heap.ctx, to);
+        } else if (!context_uncharge(*heap.ctx, net_of(static_cast<std::int64_t>(from - to), 0))) {
             context_uncharge_slow(heap.ctx);
+        }
     }
 
     static std::uint32_t owner_of(const heap_part &heap) { return heap.obj_cgroup; }

@@ -40,9 +40,20 @@ void *smaller_block(std::size_t size) {
     return fast_malloc(size);
 }
 
+// As malloc, for a block that has grown before: where there is room behind it.
+void *malloc_to_grow(std::size_t size) {
+    if (size <= medium_max_bytes) return fast_malloc(size);
+    home *h = home_here();
+    if (h == nullptr) return out_of_memory();
+    if (h->busy) return emergency_alloc(size, granule_bytes);
+    void *p = settled_attempts(
+        h, [size](home *in) { return large_alloc(in, in->current, size, granule_bytes, large_room::to_grow).block; });
+    return trace_refusal(p, size);
+}
+
 void *move_block(void *p, std::size_t was, std::size_t size) {
     int error = errno;
-    void *moved = size > was ? fast_malloc(size) : smaller_block(size);
+    void *moved = size > was ? malloc_to_grow(size) : smaller_block(size);
     if (moved == nullptr) {
         if (size > was) return nullptr;
         errno = error; // to shrink is never refused: where it stands there is room enough
@@ -62,13 +73,9 @@ bool may_stay(std::size_t usable, std::size_t size) { return size <= usable && (
 void *heap_malloc(std::size_t size) { return fast_malloc(size); }
 void heap_free(void *p) { fast_free(p); }
 
-void *heap_calloc(std::size_t count, std::size_t size) {
-    std::size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes)) return out_of_memory();
-    if (bytes <= medium_max_bytes) {
-        void *p = fast_malloc(bytes);
-        return p == nullptr ? nullptr : std::memset(p, 0, bytes);
-    }
+namespace {
+
+void *calloc_large(std::size_t bytes) {
     home *h = home_here();
     if (h == nullptr || h->busy) return out_of_memory();
     bool is_zero = false;
@@ -77,27 +84,72 @@ void *heap_calloc(std::size_t count, std::size_t size) {
         is_zero = large.zero;
         return large.block;
     });
-    if (p != nullptr && !is_zero) std::memset(p, 0, bytes);
+    if (p != nullptr && !is_zero) large_clear(p, bytes);
     return trace_refusal(p, bytes);
+}
+
+} // namespace
+
+void *heap_calloc(std::size_t count, std::size_t size) {
+    std::size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) [[unlikely]]
+        return out_of_memory();
+    if (bytes > medium_max_bytes) [[unlikely]]
+        return calloc_large(bytes);
+    slab *s = slab_of_bin(
+        read_shared(thread_here.active)->bins[bytes <= small_max_bytes ? small_bin(bytes) : medium_bin(bytes)]);
+    if ((s->list & 1) != 0) [[unlikely]]
+        return calloc_slow(bytes);
+    void *slot = slab_pop(s);
+    if (!hooks::charge(s->account)) [[unlikely]]
+        return calloc_charge_slow(slot, s, bytes);
+    return std::memset(slot, 0, bytes);
 }
 
 namespace {
 
-// Changes the size of a large block where it stands, if the limits of whoever pays for it allow that. nullptr: refused.
-void *resize_in_place(home *h, slab *s, void *p, std::size_t size, bool &must_move) {
+// Changes the size of a large block, if the limits of whoever pays for it allow that. nullptr: refused.
+void *resize_large(home *h, slab *s, std::size_t size, bool &must_move) {
     return settled_attempts(h, [=, &must_move](home *in) -> void * {
-        large_resize_result result = large_resize(in, s, size);
-        must_move = result == large_resize_result::must_move;
-        if (result == large_resize_result::resized) trace_resize(in, p, size, s->large_bytes);
-        if (result != large_resize_result::refused) return p;
+        large_resized done = large_resize(in, s, size);
+        must_move = done.result == large_resize_result::must_move;
+        if (done.result != large_resize_result::refused) return done.block;
         errno = ENOMEM;
         return nullptr;
     });
 }
 
-} // namespace
+void *&grown_at(const void *p) {
+    return thread_here.in_home->grown[reinterpret_cast<std::uintptr_t>(p) / granule_bytes % home::nr_grown];
+}
 
-void *heap_realloc(void *p, std::size_t size) {
+// A block that has grown before, where it has units to itself. nullptr: it does not get any.
+void *move_to_units(void *p, std::size_t was, std::size_t size) {
+    home *h = home_here();
+    if (size > medium_max_bytes || h == nullptr || h->busy) return nullptr;
+    void *moved;
+    {
+        visit here(h);
+        moved = large_alloc_grown(h, h->current, size);
+    }
+    if (moved == nullptr) return nullptr;
+    std::memcpy(moved, p, was);
+    fast_free(p);
+    return moved;
+}
+
+// A slot that is too small, or much too large.
+void *move_slot(void *p, std::size_t was, std::size_t size) {
+    bool grows = size > was && thread_here.in_home != nullptr;
+    if (grows && grown_at(p) == p)
+        if (void *moved = move_to_units(p, was, size); moved != nullptr) return moved;
+    void *moved = move_block(p, was, size);
+    if (grows && thread_here.in_home != nullptr) grown_at(moved) = moved;
+    return moved;
+}
+
+// All that is neither a slot of this thread's nor done with a few words.
+[[gnu::noinline]] void *realloc_slow(void *p, std::size_t size) {
     if (p == nullptr) return fast_malloc(size);
     if (size == 0) {
         fast_free(p);
@@ -108,18 +160,35 @@ void *heap_realloc(void *p, std::size_t size) {
     std::size_t usable = checked_usable_size(s, p);
     if (s->kind == unit_kind::large) {
         home *h = home_here();
-        if (h != nullptr && !h->busy && size > medium_max_bytes) {
+        if (h != nullptr && !h->busy) {
             bool must_move = false;
-            void *resized = resize_in_place(h, s, p, size, must_move);
+            void *resized = resize_large(h, s, size, must_move);
             if (!must_move) return trace_refusal(resized, size);
         }
-    } else if (may_stay(usable, size)) {
-        note_request(p, size);
-        if (trace_is_on() && s->generation == process_generation()) [[unlikely]]
-            trace_resize(home_here(), p, size, usable);
-        return p;
+        return move_block(p, usable, size);
     }
-    return move_block(p, usable, size);
+    if (!may_stay(usable, size)) return move_slot(p, usable, size);
+    note_request(p, size);
+    if (trace_is_on() && s->generation == process_generation()) [[unlikely]]
+        trace_resize(home_here(), p, size, usable);
+    return p;
+}
+
+} // namespace
+
+void *heap_realloc(void *p, std::size_t size) {
+    std::uintptr_t granule = granule_of(p);
+    if (granule >= read_shared(arena.granules) || size == 0) [[unlikely]]
+        return realloc_slow(p, size);
+    slab *s = slab_of_granule(granule);
+    const heap *a = read_shared(thread_here.active);
+    if (read_shared(s->owner) == a->tag) {
+        if (!slot_starts_at(s, static_cast<std::uint32_t>(granule) & granule_mask) || may_be_marked_free(p, s))
+            [[unlikely]]
+            return realloc_slow(p, size);
+        return may_stay(s->slot_bytes, size) ? p : move_slot(p, s->slot_bytes, size);
+    }
+    return large_resize_here(s, p, a, size) ? p : realloc_slow(p, size);
 }
 
 void *heap_aligned_alloc(std::size_t alignment, std::size_t size) {

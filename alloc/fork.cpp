@@ -3,22 +3,20 @@
 #include "alloc/active.hpp"
 #include "alloc/adopt.hpp"
 #include "alloc/binding.hpp"
+#include "alloc/large.hpp"
 #include "alloc/metadata.hpp"
 #include "alloc/page_source.hpp"
 #include "alloc/thread_moves.hpp"
 
 namespace allot {
 
-namespace {
-constinit std::uint32_t generation = 1;
-}
-
-std::uint32_t process_generation() { return generation; }
+constinit std::uint32_t generation_here = 1;
 
 void fork_repair() {
-    generation++;
+    generation_here++;
     metadata_child_start();
     units_child_start();
+    large_child_start();
     adopt_child_start();
     thread_child_start();
     active_child_start();

@@ -10,8 +10,10 @@
 
 namespace allot {
 
-// Counts the forks between the first ancestor and this process; slabs carry it. Written by fork_repair alone.
-std::uint32_t process_generation();
+// Counts the forks between the first ancestor and this process; slabs carry it. Written by fork_repair alone, before the
+// process has a second thread.
+[[gnu::visibility("hidden")]] extern std::uint32_t generation_here;
+inline std::uint32_t process_generation() { return generation_here; }
 
 void fork_repair();
 

@@ -15,6 +15,7 @@
 #include "alloc/trace.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <new>
 
 namespace allot {
@@ -24,10 +25,10 @@ constinit thread_local thread_state thread_here{&heap_of_nobody, nullptr, nullpt
 
 namespace {
 
-// Slots are listed by the page: a fresh slab touches no more memory than it must. Of large slots a few at once, so that
-// the slow path is not taken for each.
+// Slots are listed by the page: a fresh slab touches no more memory than it must. What an earlier use of the unit has
+// touched is in memory already, so that it is listed in larger steps.
 constexpr std::size_t carve_bytes = 4096;
-constexpr std::uint32_t carve_least = 4;
+constexpr std::size_t warm_carve_bytes = 32768;
 
 std::uint64_t new_key(home *h) { // xorshift64 (Marsaglia, 2003): unpredictable enough to tell links from data
     std::uint64_t x = h->next_key;
@@ -37,13 +38,22 @@ std::uint64_t new_key(home *h) { // xorshift64 (Marsaglia, 2003): unpredictable 
     return h->next_key = x;
 }
 
+// How many slots to list at once, from a distance from the unit's start on.
+std::uint32_t slots_to_carve(const slab *s, std::size_t at) {
+    std::size_t touched = std::size_t{s->touched_pages} * carve_bytes, bytes = carve_bytes;
+    if (touched > at + carve_bytes) bytes = touched - at < warm_carve_bytes ? touched - at : warm_carve_bytes;
+    auto count = static_cast<std::uint32_t>(bytes / s->slot_bytes);
+    if (count == 0) count = 1;
+    return count < s->capacity - s->carved ? count : s->capacity - s->carved;
+}
+
 // Lists more slots of a slab that has none listed. False: all are carved.
-bool carve(slab *s) {
+bool carve(home *h, slab *s) {
     if (s->carved == s->capacity) return false;
-    std::uint32_t count = static_cast<std::uint32_t>(carve_bytes / s->slot_bytes);
-    if (count < carve_least) count = carve_least;
-    if (count > s->capacity - s->carved) count = s->capacity - s->carved;
-    std::uintptr_t first = address_of(s) + std::uintptr_t{s->carved} * s->slot_bytes;
+    std::size_t at = std::size_t{s->carved} * s->slot_bytes;
+    std::uint32_t count = slots_to_carve(s, at);
+    std::uintptr_t first = address_of(s) + at;
+    if (at >= std::size_t{s->touched_pages} * carve_bytes) h->fresh_slot = first;
     std::uintptr_t next = s->list;
     for (std::uint32_t i = count; i-- > 0;) {
         std::uintptr_t slot = first + std::uintptr_t{i} * s->slot_bytes;
@@ -55,32 +65,37 @@ bool carve(slab *s) {
     return true;
 }
 
-// Its fields are all written before its kind says what it is. a: whose it is; nullptr: shared, with this vector.
-slab *new_slab(home *h, unsigned size_class, heap *a, std::uint32_t *owners) {
-    unit_run run = units_alloc(1);
-    if (run.first == 0) return nullptr;
-    slab *s = slab_at(run.first);
+// What depends on the size of the slots. Of a slab that is still cut all this is there, and so are its slots.
+void cut(home *h, slab *s, unsigned size_class) {
     std::uint32_t slot_bytes = static_cast<std::uint32_t>(class_bytes(size_class));
     std::uint64_t inverse = inverse_of(slot_bytes);
     s->list = end_of_list(address_of(s));
     s->key = new_key(h);
     s->key_here = s->remote_key = s->key ^ address_of(s);
+    s->inverse = static_cast<std::uint32_t>(inverse);
+    s->inverse_limit = static_cast<std::uint32_t>(inverse - 1);
+    s->slot_bytes = slot_bytes;
+    s->size_class = static_cast<std::uint8_t>(size_class);
+    s->capacity = static_cast<std::uint32_t>(unit_bytes / slot_bytes);
+    write_shared(s->carved, std::uint32_t{0});
+}
+
+// Its fields are all written before its kind says what it is. a: whose it is; nullptr: shared, with this vector.
+slab *new_slab(home *h, unsigned size_class, heap *a, std::uint32_t *owners) {
+    slab_unit unit = units_alloc_for_slab(size_class);
+    if (unit.first == 0) return nullptr;
+    slab *s = slab_at(unit.first);
+    if (!unit.is_cut) cut(h, s, size_class);
     // From now on written by compare-and-swap (adopt.cpp) or to `nobody` (transfer.cpp), until the unit is free again.
     write_shared(s->owner, a != nullptr ? a->tag : nobody);
     write_shared(s->countdown, std::uint32_t{0});
     write_shared(s->balance, std::int32_t{0});
-    s->inverse = static_cast<std::uint32_t>(inverse);
-    s->inverse_limit = static_cast<std::uint32_t>(inverse - 1);
     s->of_heap = a;
     s->owners = owners;
     s->obj_cgroup = a != nullptr ? a->owner : 0;
-    s->slot_bytes = slot_bytes;
-    s->size_class = static_cast<std::uint8_t>(size_class);
     s->place = slab_place::listed;
     s->generation = process_generation();
     s->next = s->prev = 0;
-    write_shared(s->carved, std::uint32_t{0});
-    s->capacity = static_cast<std::uint32_t>(unit_bytes / slot_bytes);
     __atomic_store_n(&s->at_home, h, __ATOMIC_RELEASE);
     if (a != nullptr) s->account = hooks::make_slab_part(a->account, s->slot_bytes);
     set_kind(s, a != nullptr ? unit_kind::private_slab : unit_kind::shared_slab);
@@ -126,7 +141,7 @@ void take_out_of_bin(home *h, slab *s) {
         h->shared_bin[s->size_class] = 0;
 }
 
-bool has_slot(slab *s) { return (s->list & 1) == 0 || carve(s); }
+bool has_slot(home *h, slab *s) { return (s->list & 1) == 0 || carve(h, s); }
 
 void *refused() {
     errno = ENOMEM;
@@ -178,7 +193,7 @@ slab *find_slab(home *h, heap *a, unsigned size_class) {
 slab *refill_bin(home *h, heap *a, unsigned size_class) {
     if (bin_word bin = bin_now(h, a, size_class); bin != 0) {
         slab *in_bin = slab_of_bin(bin);
-        if (has_slot(in_bin)) return in_bin;
+        if (has_slot(h, in_bin)) return in_bin;
         take_out_of_bin(h, in_bin);
         set_place(in_bin, slab_place::full);
     }
@@ -191,7 +206,7 @@ slab *refill_bin(home *h, heap *a, unsigned size_class) {
     } else {
         h->shared_bin[size_class] = bin_of(s);
     }
-    return has_slot(s) ? s : nullptr;
+    return has_slot(h, s) ? s : nullptr;
 }
 
 void *alloc_shared(home *h, heap *a, unsigned size_class) {
@@ -217,7 +232,7 @@ void discard(slab *s) {
     }
     std::uint32_t *owners = owners_of(s);
     std::size_t vector_bytes = owner_vector_bytes(s->slot_bytes);
-    units_free(unit_of(s), 1);
+    units_free_cut(unit_of(s), std::size_t{s->carved} * s->slot_bytes);
     if (owners != nullptr) metadata_free(owners, vector_bytes); // after its unit: see units_held
 }
 
@@ -396,6 +411,30 @@ void *malloc_charge_slow(void *slot, slab *s) {
         add_shared(s->countdown, minus_one_slot);
         return slot = refused();
     });
+}
+
+// A slot that is handed out for the first time, of memory that nobody has touched, is zero as it is.
+void *calloc_slow(std::size_t size) {
+    home *h = home_here();
+    if (h == nullptr) return refused();
+    if (h->busy) { // the reserve is not kept clear
+        void *p = emergency_alloc(size, granule_bytes);
+        return p == nullptr ? nullptr : std::memset(p, 0, size);
+    }
+    if (void *p = trace_fast_malloc(h, size); p != nullptr) return std::memset(p, 0, size);
+    bool is_fresh = false;
+    void *p = settled_attempts(h, [size, &is_fresh](home *in) {
+        in->fresh_slot = 0;
+        void *slot = malloc_in_visit(in, size);
+        is_fresh = slot != nullptr && in->fresh_slot == reinterpret_cast<std::uintptr_t>(slot);
+        return slot;
+    });
+    return is_fresh || p == nullptr ? trace_refusal(p, size) : std::memset(p, 0, size);
+}
+
+void *calloc_charge_slow(void *slot, slab *s, std::size_t size) {
+    void *p = malloc_charge_slow(slot, s);
+    return p == nullptr ? nullptr : std::memset(p, 0, size);
 }
 
 void free_slow(void *p) {

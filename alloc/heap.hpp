@@ -91,6 +91,11 @@ struct home {
     heap *by_owner[nr_by_owner]; // the heap last found for owners with this remainder
     free_chain outgoing;
     std::uint64_t next_key; // state of the generator of slab keys
+    // The first of the slots listed last, where nothing behind it was ever touched: all zero but for its first word.
+    std::uintptr_t fresh_slot;
+    // Blocks that realloc has moved because they grew, by address: who comes again is placed where there is room.
+    static constexpr unsigned nr_grown = 8;
+    void *grown[nr_grown];
     bin_word shared_bin[nr_classes];
     std::uint32_t shared_partial[nr_classes];
     home *next_orphan;
@@ -129,6 +134,9 @@ void free_uncharge_slow(slab *);                            // pushed; the conte
 
 // A slot of exactly this class from the active heap.
 [[nodiscard]] void *alloc_class_slow(home *, heap *, unsigned size_class);
+// As malloc_slow, for up to 64 KiB, with zeros.
+[[nodiscard]] void *calloc_slow(std::size_t size);
+[[nodiscard]] void *calloc_charge_slow(void *slot, slab *, std::size_t size);
 
 // For a handler that finds the home busy: the block is freed when the visit ends. It has been checked, and is no longer
 // taken for a live one.

@@ -43,6 +43,8 @@ concept object_hooks = requires(typename H::slab_part &slab, typename H::heap_pa
     {H::uncharge_slow(slab)};
     { H::charge_object(heap, bytes) } -> std::same_as<bool>; // any size, both steps
     {H::uncharge_object(heap, bytes)};
+    // Less than direct_charge_bytes, if that needs no slow path: true. Else nothing has happened. 0 objects: one grows.
+    { H::charge_if_covered(heap, bytes, 1) } -> std::same_as<bool>;
     {H::uncharge_owners(owner, bytes)}; // as uncharge_object, where no heap of the owner can be had
     { H::charge_growth(heap, bytes, bytes) } -> std::same_as<bool>; // of one object, from a size to a larger one
     {H::uncharge_shrinkage(heap, bytes, bytes)};                    // from a size to a smaller one
@@ -83,6 +85,7 @@ struct null_hooks {
     static bool charge_object(const heap_part &, std::size_t) { return true; }
     static void uncharge_object(const heap_part &, std::size_t) {}
     static void uncharge_owners(std::uint32_t, std::size_t) {}
+    static bool charge_if_covered(const heap_part &, std::size_t, std::int32_t) { return true; }
     static bool charge_growth(const heap_part &, std::size_t, std::size_t) { return true; }
     static void uncharge_shrinkage(const heap_part &, std::size_t, std::size_t) {}
     static std::uint32_t owner_of(const heap_part &) { return 1; }

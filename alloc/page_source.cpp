@@ -2,48 +2,45 @@
 
 #include "accounting/base/os.hpp"
 #include "alloc/lock.hpp"
+#include "alloc/partial_list.hpp"
+#include "alloc/unit_bits.hpp"
 
-#include <bit>
+#include <time.h>
 
 namespace allot {
 
 namespace {
 
-constexpr std::uint32_t word_bits = 64;
-constexpr std::uint32_t cache_max_units = 128; // 32 MiB
+constexpr std::uint32_t cache_max_units = 256; // 64 MiB
+constexpr std::uint8_t pages_of_unit = unit_bytes / 4096;
 
-// One bit a unit. Lives in zero-initialised memory that is touched as the arena grows.
-class unit_bits {
-public:
-    bool test(std::uint32_t i) const { return (words_[i / word_bits] >> (i % word_bits) & 1) != 0; }
-    void set(std::uint32_t first, std::uint32_t count) {
-        for (std::uint32_t i = first; i < first + count; ++i)
-            words_[i / word_bits] |= std::uint64_t{1} << (i % word_bits);
-    }
-    void clear(std::uint32_t first, std::uint32_t count) {
-        for (std::uint32_t i = first; i < first + count; ++i)
-            words_[i / word_bits] &= ~(std::uint64_t{1} << (i % word_bits));
-    }
-    std::uint64_t word(std::uint32_t w) const { return words_[w]; }
-    void clear_words(std::uint32_t end) {
-        for (std::uint32_t w = 0; w < end; ++w) words_[w] = 0;
-    }
-
-private:
-    std::uint64_t words_[arena_max_units / word_bits];
-};
+// Before a block that may grow, where nothing says where to put it: room for slabs, which come from below.
+constexpr std::uint32_t gap_units = 4;
+constexpr std::uint32_t least_room = 3;
 
 // All under `lock`.
 struct source {
     process_lock lock;
     unit_bits free;
     unit_bits dirty; // says something of free units only
-    std::uint32_t nr_free, nr_dirty_free;
-    std::uint32_t lowest_free; // no free unit lies below
+    std::uint32_t nr_free;
+    // Also read without the lock, by who asks himself whether to look at the clock.
+    std::uint32_t nr_dirty_free;
+    std::uint32_t nr_going_back;   // units that are neither free nor anybody's, because the system is taking them back
+    std::uint32_t lowest_free;     // no free unit lies below
+    std::uint32_t cut[nr_classes]; // lists of free units
+    idle_memory idle;
+    bool takes_nothing_back; // the system has refused
 };
-constinit source units{};
+constinit source units{}; // all zero: of its megabyte only what is used is in memory
+constinit purge_settings purging{};
 
-std::uint32_t nr_words() { return (arena_frontier() + word_bits - 1) / word_bits; }
+std::uint64_t now_ms() {
+    // libc's, since it costs no system call. Not under the lock: whoever interposes it may allocate, and gets a reserve.
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1000 + static_cast<std::uint64_t>(now.tv_nsec) / 1000000;
+}
 
 void mark_free(std::uint32_t first, std::uint32_t count) {
     units.free.set(first, count);
@@ -51,36 +48,46 @@ void mark_free(std::uint32_t first, std::uint32_t count) {
     if (first < units.lowest_free) units.lowest_free = first;
 }
 
+void set_nr_dirty(std::uint32_t count) { write_shared(units.nr_dirty_free, count); }
+
+// Of a free unit that is going to be something else.
+void forget_cut(std::uint32_t unit) {
+    slab *s = slab_at(unit);
+    if (s->place != slab_place::cut) return;
+    partial_unlink(units.cut[s->size_class], s);
+    s->place = slab_place::full;
+}
+
+// Free units, also going back.
 unit_run take(std::uint32_t first, std::uint32_t count) {
-    bool clean = true;
+    std::uint32_t nr_dirty = 0;
     for (std::uint32_t i = first; i < first + count; ++i)
         if (units.dirty.test(i)) {
-            clean = false;
-            units.nr_dirty_free--;
+            forget_cut(i);
+            ++nr_dirty;
         }
     units.free.clear(first, count);
     units.nr_free -= count;
+    if (nr_dirty != 0) {
+        set_nr_dirty(units.nr_dirty_free - nr_dirty);
+        units.idle.note_taken(units.nr_dirty_free);
+    }
     if (first == units.lowest_free) units.lowest_free = first + count;
-    return {first, clean};
+    return {first, nr_dirty == 0};
 }
 
-// The lowest dirty free unit, else the lowest free one.
+// The lowest dirty free unit, else the lowest free one; 0: none.
 std::uint32_t find_one() {
-    std::uint32_t clean = 0;
-    for (std::uint32_t w = units.lowest_free / word_bits; w < nr_words(); ++w) {
-        if (std::uint64_t both = units.free.word(w) & units.dirty.word(w); both != 0)
-            return w * word_bits + static_cast<std::uint32_t>(std::countr_zero(both));
-        if (clean == 0 && units.free.word(w) != 0)
-            clean = w * word_bits + static_cast<std::uint32_t>(std::countr_zero(units.free.word(w)));
-        if (units.nr_dirty_free == 0 && clean != 0) break;
-    }
-    return clean;
+    std::uint32_t end = arena_frontier();
+    std::uint32_t found = units.nr_dirty_free != 0
+                              ? unit_bits::next_of_both(units.free, units.dirty, units.lowest_free, end)
+                              : units.free.next_set(units.lowest_free, end);
+    return found == end ? 0 : found;
 }
 
 std::uint32_t run_length(std::uint32_t first, std::uint32_t enough) {
-    std::uint32_t length = 0, end = arena_frontier();
-    while (length < enough && first + length < end && units.free.test(first + length)) ++length;
-    return length;
+    std::uint32_t end = arena_frontier();
+    return units.free.next_clear(first, enough < end - first ? first + enough : end) - first;
 }
 
 std::uint32_t find_run(std::uint32_t count,
@@ -88,19 +95,36 @@ std::uint32_t find_run(std::uint32_t count,
     std::uint32_t end = arena_frontier();
     std::uint32_t phase = static_cast<std::uint32_t>((arena.base >> unit_shift) % step);
     for (std::uint32_t i = units.lowest_free; i + count <= end;) {
-        if (i % word_bits == 0 && units.free.word(i / word_bits) == 0) {
-            i += word_bits;
-            continue;
-        }
+        i = units.free.next_set(i, end);
         if (std::uint32_t rest = (i + phase) % step; rest != 0) {
             i += step - rest;
             continue;
         }
+        if (i + count > end) break;
         std::uint32_t length = run_length(i, count);
         if (length == count) return i;
         i += step > 1 ? step : length + 1;
     }
     return 0;
+}
+
+// Where `count` units are free and as many behind them, or none but beyond the frontier. Dirty ones first: what grew there
+// before is there. Not all of a fragmented arena is looked at.
+std::uint32_t find_roomy(std::uint32_t count) {
+    std::uint32_t end = arena_frontier(), room = count > least_room ? count : least_room, clean = 0;
+    int looks = 64;
+    for (std::uint32_t first = units.lowest_free; looks-- > 0 && first < end;) {
+        first = units.free.next_set(first, end);
+        std::uint32_t behind = units.free.next_clear(first, end);
+        std::uint32_t least = behind == end ? count : count + room;
+        std::uint32_t warm = unit_bits::next_of_both(units.free, units.dirty, first, behind);
+        if (warm + least <= behind) return warm;
+        if (clean == 0 && first + gap_units + least <= behind) clean = first + gap_units;
+        first = behind;
+    }
+    if (clean != 0) return clean;
+    std::uint32_t last = unit_bits::start_of_both(units.free, units.free, units.lowest_free, end);
+    return last + gap_units + count <= end ? last + gap_units : 0;
 }
 
 bool grow(std::uint32_t count) {
@@ -110,29 +134,144 @@ bool grow(std::uint32_t count) {
     return first != 0;
 }
 
-bool purge_run(std::uint32_t first, std::uint32_t count) {
-    if (!os_give_back(arena.base + (std::uintptr_t{first} << unit_shift), std::size_t{count} << unit_shift))
-        return false;
-    units.dirty.clear(first, count);
-    units.nr_dirty_free -= count;
+// The lock is held, and given up meanwhile: units on their way to the system will be free. False: there are none.
+bool wait_for_purge() {
+    if (units.nr_going_back == 0) return false;
+    units.lock.unlock();
+    os_yield();
+    units.lock.lock();
     return true;
 }
 
-std::uint32_t purge_locked(std::uint32_t keep) {
-    std::uint32_t before = units.nr_dirty_free;
-    for (std::uint32_t i = arena_frontier();
-         i > 0 && units.nr_dirty_free > keep;) { // from the top: low units are taken first
-        --i;
-        if (!units.free.test(i) || !units.dirty.test(i)) continue;
-        std::uint32_t first = i;
-        while (first > 0 && units.nr_dirty_free - (i - first + 1) > keep && units.free.test(first - 1) &&
-               units.dirty.test(first - 1))
-            --first;
-        if (!purge_run(first, i - first + 1)) // forbidden here: what cannot be given back is kept, and stays dirty
-            break;
-        i = first;
+void set_touched(std::uint32_t first, std::uint32_t count, std::size_t used_bytes) {
+    for (std::uint32_t i = first; i < first + count; ++i) {
+        std::size_t here = used_bytes < unit_bytes ? used_bytes : unit_bytes;
+        used_bytes -= here;
+        auto pages = static_cast<std::uint8_t>((here + 4095) / 4096);
+        if (pages > slab_at(i)->touched_pages) slab_at(i)->touched_pages = pages;
     }
-    return before - units.nr_dirty_free;
+}
+
+// They have been in use. Dirty again, unless nothing was ever written there.
+void give(std::uint32_t first, std::uint32_t count) {
+    std::uint32_t nr_dirty = 0;
+    for (std::uint32_t i = first; i < first + count; ++i) {
+        slab *s = slab_at(i);
+        write_shared(s->owner, nobody);
+        set_kind(s, unit_kind::free);
+        if (s->touched_pages == 0) {
+            units.dirty.clear(i, 1);
+        } else {
+            units.dirty.set(i, 1);
+            ++nr_dirty;
+        }
+    }
+    mark_free(first, count);
+    set_nr_dirty(units.nr_dirty_free + nr_dirty);
+}
+
+// How many units are to go back before the caller takes or frees some.
+std::uint32_t look(std::uint64_t now) { return units.idle.look(purging, units.nr_dirty_free, now); }
+
+// After some were freed.
+std::uint32_t due_now(std::uint32_t due) {
+    if (units.nr_dirty_free > cache_max_units) {
+        std::uint32_t above = units.nr_dirty_free - cache_max_units * 3 / 4;
+        if (above > due) due = above;
+    }
+    if (purging.delay_ms == 0 && units.nr_dirty_free > purging.retain_units)
+        return units.nr_dirty_free - purging.retain_units;
+    return due;
+}
+
+// --- giving back --------------------------------------------------------------------------------------------------------
+
+// The next run of dirty free units below `end` that has `least` of them, at most `most` from its end; count 0: none.
+struct dirty_run {
+    std::uint32_t first, count;
+};
+dirty_run find_dirty_below(std::uint32_t end, std::uint32_t least, std::uint32_t most) {
+    while (end > units.lowest_free) {
+        std::uint32_t behind = unit_bits::behind_last_of_both(units.free, units.dirty, units.lowest_free, end);
+        if (behind == 0) break;
+        std::uint32_t first = unit_bits::start_of_both(units.free, units.dirty, units.lowest_free, behind);
+        std::uint32_t count = behind - first < most ? behind - first : most;
+        if (behind - first >= least) return {behind - count, count};
+        end = first;
+    }
+    return {0, 0};
+}
+
+// The lock is not held while the system works: who needs memory meanwhile takes other memory.
+bool purge_run(dirty_run run) {
+    units.nr_going_back += run.count;
+    take(run.first, run.count);
+    units.lock.unlock();
+    bool is_taken =
+        os_give_back(arena.base + (std::uintptr_t{run.first} << unit_shift), std::size_t{run.count} << unit_shift);
+    units.lock.lock();
+    if (is_taken)
+        for (std::uint32_t i = run.first; i < run.first + run.count; ++i) slab_at(i)->touched_pages = 0;
+    give(run.first, run.count);
+    units.nr_going_back -= run.count;
+    return is_taken;
+}
+
+// The lock is held, and given up meanwhile. Long runs first, from the top: low units are taken first.
+std::uint32_t purge_locked(std::uint32_t due) {
+    constexpr std::uint32_t lengths[] = {64, 8, 1};
+    std::uint32_t before = due;
+    for (std::uint32_t least : lengths)
+        for (std::uint32_t end = arena_frontier(); due != 0;) {
+            dirty_run run = find_dirty_below(end, least, due);
+            if (run.count == 0) break;
+            if (!purge_run(run)) { // forbidden here: what cannot be given back is kept, and stays dirty
+                units.takes_nothing_back = true;
+                return before - due;
+            }
+            due -= run.count;
+            end = run.first;
+        }
+    return before - due;
+}
+
+// Of what is due by the clock or above the bound.
+void purge_due(std::uint32_t due) {
+    lock_guard guard(units.lock);
+    if (!units.takes_nothing_back) (void)purge_locked(due);
+}
+
+// `count` units from where find says, or, where it finds none, once the arena has grown by `to_grow`.
+template<typename Find>
+unit_run alloc_run(std::uint32_t count, std::uint32_t to_grow, Find find) {
+    std::uint64_t now = read_shared(units.nr_dirty_free) != 0 ? now_ms() : 0;
+    std::uint32_t due = 0;
+    unit_run run{0, false};
+    {
+        lock_guard guard(units.lock);
+        if (now != 0) due = look(now);
+        std::uint32_t first = find();
+        for (bool has_grown = false; first == 0 && !has_grown; first = find())
+            if (has_grown = grow(to_grow); !has_grown && !wait_for_purge()) break;
+        if (first != 0) run = take(first, count);
+    }
+    if (due != 0) [[unlikely]]
+        purge_due(due);
+    return run;
+}
+
+template<typename Give>
+void free_run(Give give_all) {
+    std::uint64_t now = now_ms();
+    std::uint32_t due;
+    {
+        lock_guard guard(units.lock);
+        due = look(now);
+        give_all();
+        due = due_now(due);
+    }
+    if (due != 0) [[unlikely]]
+        purge_due(due);
 }
 
 } // namespace
@@ -145,42 +284,60 @@ bool units_start() {
 }
 
 unit_run units_alloc(std::uint32_t count) {
-    lock_guard guard(units.lock);
-    for (;;) {
-        std::uint32_t first = units.nr_free < count ? 0 : count == 1 ? find_one() : find_run(count, 1);
-        if (first != 0) return take(first, count);
-        if (!grow(count)) return {0, false};
-    }
+    return alloc_run(count, count, [count]() -> std::uint32_t {
+        return units.nr_free < count ? 0 : count == 1 ? find_one() : find_run(count, 1);
+    });
 }
 
 unit_run units_alloc_aligned(std::uint32_t count, std::size_t alignment) {
     std::size_t step = alignment >> unit_shift;
     if (step > arena.max_units) return {0, false};
-    lock_guard guard(units.lock);
-    for (;;) {
-        std::uint32_t first = find_run(count, static_cast<std::uint32_t>(step));
-        if (first != 0) return take(first, count);
-        if (!grow(count + static_cast<std::uint32_t>(step))) return {0, false};
-    }
+    auto units_apart = static_cast<std::uint32_t>(step);
+    return alloc_run(count, count + units_apart, [=] { return find_run(count, units_apart); });
+}
+
+unit_run units_alloc_with_room(std::uint32_t count) {
+    unit_run run = alloc_run(count, count + gap_units, [count] { return find_roomy(count); });
+    return run.first != 0 ? run : units_alloc(count); // where address space is scarce
+}
+
+slab_unit units_alloc_for_slab(unsigned size_class) {
+    bool is_cut = false;
+    unit_run run = alloc_run(1, 1, [size_class, &is_cut] {
+        std::uint32_t cut = units.cut[size_class];
+        is_cut = cut != 0;
+        return is_cut ? cut : find_one();
+    });
+    return {run.first, is_cut};
 }
 
 bool units_extend(std::uint32_t first, std::uint32_t count, std::uint32_t more) {
     lock_guard guard(units.lock);
-    if (run_length(first + count, more) < more) return false;
-    take(first + count, more);
+    std::uint32_t end = arena_frontier(), behind = first + count, there = run_length(behind, more);
+    if (there < more) {
+        if (behind + there != end || !grow(more - there)) return false;
+    }
+    take(behind, more);
     return true;
 }
 
-void units_free(std::uint32_t first, std::uint32_t count) {
-    lock_guard guard(units.lock);
-    for (std::uint32_t i = first; i < first + count; ++i) {
-        write_shared(slab_at(i)->owner, nobody);
-        set_kind(slab_at(i), unit_kind::free);
-    }
-    mark_free(first, count);
-    units.dirty.set(first, count);
-    units.nr_dirty_free += count;
-    if (units.nr_dirty_free > cache_max_units) purge_locked(cache_max_units * 3 / 4);
+void units_free(std::uint32_t first, std::uint32_t count, std::size_t used_bytes) {
+    set_touched(first, count, used_bytes);
+    free_run([=] { give(first, count); });
+}
+
+void units_free_cut(std::uint32_t unit, std::size_t used_bytes) {
+    set_touched(unit, 1, used_bytes);
+    free_run([unit] {
+        slab *s = slab_at(unit);
+        give(unit, 1);
+        s->place = slab_place::cut;
+        partial_link(units.cut[s->size_class], s);
+    });
+}
+
+void units_note_used(std::uint32_t first, std::size_t used_bytes) {
+    set_touched(first, static_cast<std::uint32_t>((used_bytes + unit_bytes - 1) >> unit_shift), used_bytes);
 }
 
 units_held::units_held() { units.lock.lock(); }
@@ -188,7 +345,18 @@ units_held::~units_held() { units.lock.unlock(); }
 
 std::uint32_t units_purge(std::uint32_t keep) {
     lock_guard guard(units.lock);
-    return purge_locked(keep);
+    return units.nr_dirty_free <= keep ? 0 : purge_locked(units.nr_dirty_free - keep);
+}
+
+void units_set_purge(const purge_settings &settings) {
+    lock_guard guard(units.lock);
+    purging = settings;
+    units.idle.restart();
+}
+
+void units_purge_when_asked_only() {
+    lock_guard guard(units.lock);
+    purging.delay_ms = never_purge;
 }
 
 unit_statistics units_statistics() {
@@ -199,9 +367,10 @@ unit_statistics units_statistics() {
 void units_child_start() {
     units.lock.make_anew();
     arena_child_start();
-    units.free.clear_words(nr_words());
-    units.dirty.clear_words(nr_words());
-    units.nr_free = units.nr_dirty_free = 0;
+    units.free.clear_all(arena_frontier());
+    units.dirty.clear_all(arena_frontier());
+    for (std::uint32_t &list : units.cut) list = 0;
+    units.nr_free = units.nr_dirty_free = units.nr_going_back = 0;
     units.lowest_free = arena_frontier();
 }
 

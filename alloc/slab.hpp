@@ -79,6 +79,10 @@ enum class slab_place : std::uint8_t {
     in_bin, // countdown = live slots + 1: never 0
     listed, // has free slots, in the heap's list; countdown = live slots: 0 when it is wholly free
     full,   // in no list; countdown = frees until it is listed
+    cut,    // in page_source's hands, wholly free: its slots are listed, and will serve the next slab of the class
+    // Large blocks alone, see large.hpp.
+    grown,
+    displaced,
 };
 
 struct alignas(64) slab {
@@ -101,6 +105,9 @@ struct alignas(64) slab {
     std::uint8_t size_class = 0;
     unit_kind kind = unit_kind::unmapped;
     slab_place place = slab_place::full;
+    // Pages of the unit, from its start, that may hold something; all behind them are zero and in no memory. Outlives what
+    // the unit is used for: written by who has the unit, page_source for free ones.
+    std::uint8_t touched_pages = 0;
     std::uint32_t obj_cgroup = 0;     // private slabs and large blocks: the owner charged
     std::uint32_t generation = 0;     // of the process that made it (fork.hpp)
     std::uint32_t next = 0, prev = 0; // units, in the list of partial slabs

@@ -67,6 +67,8 @@ struct linux_hooks {
     static bool charge_object(const heap_part &heap, std::size_t bytes) { return charge_bytes(heap.owner, bytes); }
     static void uncharge_object(const heap_part &heap, std::size_t bytes) { uncharge_bytes(heap.owner, bytes); }
     static void uncharge_owners(std::uint32_t owner, std::size_t bytes) { uncharge_bytes(owner_at(owner), bytes); }
+    // The engine has no quick way of saying so.
+    static bool charge_if_covered(const heap_part &, std::size_t, std::int32_t) { return false; }
     // As krealloc: a new object, and then not the old one.
     static bool charge_growth(const heap_part &heap, std::size_t from, std::size_t to) {
         if (!charge_bytes(heap.owner, to)) return false;

@@ -15,6 +15,10 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
 namespace allot {
 
 long os_call(long number, long a, long b, long c, long d, long e, long f) {
@@ -94,6 +98,12 @@ std::uintptr_t os_map_file_anywhere(std::size_t bytes, int fd, std::uint64_t off
 }
 void os_unmap(std::uintptr_t address, std::size_t bytes) {
     os_call(SYS_munmap, static_cast<long>(address), static_cast<long>(bytes));
+}
+bool os_move_pages(std::uintptr_t from, std::uintptr_t to, std::size_t bytes) {
+    // Since Linux 5.7 the mapping itself stays. Without that, anybody could be given the hole that it would leave.
+    constexpr long keep = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+    return !failed(os_call(SYS_mremap, static_cast<long>(from), static_cast<long>(bytes), static_cast<long>(bytes),
+                           keep, static_cast<long>(to)));
 }
 bool os_wipe_on_fork(std::uintptr_t address, std::size_t bytes) {
     return !failed(os_call(SYS_madvise, static_cast<long>(address), static_cast<long>(bytes), MADV_WIPEONFORK));

@@ -28,6 +28,9 @@ enum class over : std::uint32_t { nothing, anything };
 [[nodiscard]] bool os_map_file(std::uintptr_t address, std::size_t bytes, int fd, std::uint64_t offset, over);
 [[nodiscard]] std::uintptr_t os_map_file_anywhere(std::size_t bytes, int fd, std::uint64_t offset); // shared
 void os_unmap(std::uintptr_t address, std::size_t bytes);
+// Moves the pages of a mapping to another one's place; what was there goes. Zeros, and no memory, are left behind. False:
+// nothing happened.
+[[nodiscard]] bool os_move_pages(std::uintptr_t from, std::uintptr_t to, std::size_t bytes);
 [[nodiscard]] bool os_wipe_on_fork(std::uintptr_t address, std::size_t bytes); // a forked child finds zeros there
 // How much of a mapping is in memory, in whole OS pages; of what is not mapped, or where nobody says: 0.
 [[nodiscard]] std::uint64_t os_resident_bytes(std::uintptr_t address, std::size_t bytes);

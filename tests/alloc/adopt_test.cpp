@@ -134,7 +134,7 @@ BOOST_FIXTURE_TEST_CASE(free_slots_of_orphans_are_used_when_no_unit_can_be_had, 
     while (void *p = heap_malloc(size)) more.push_back(p);
     BOOST_TEST(more.size() >= 4 * slots - 4 - chain_max);
     arena.max_units = max_units;
-    for (std::uint32_t unit : taken) units_free(unit, 1);
+    for (std::uint32_t unit : taken) units_free(unit, 1, 0);
     for (void *p : more) heap_free(p);
     for (void *p : kept) heap_free(p);
     heap_set_active(top);

@@ -58,5 +58,5 @@ BOOST_FIXTURE_TEST_CASE(what_it_grows_by_is_zero_and_its_headers_say_free, alloc
     }
     const char *last = reinterpret_cast<const char *>(address_of(slab_at(arena_frontier() - 1)));
     for (std::size_t i = 0; i < unit_bytes; i += 512) BOOST_TEST_REQUIRE(last[i] == 0);
-    units_free(run.first, before + 1);
+    units_free(run.first, before + 1, 0);
 }

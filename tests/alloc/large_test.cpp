@@ -1,10 +1,16 @@
 #define BOOST_TEST_MODULE large
 #include <boost/test/unit_test.hpp>
 
+#include "accounting/base/os.hpp"
 #include "alloc/large.hpp"
+#include "alloc/reset.hpp"
 #include "tests/support/allocated.hpp"
+#include "tests/support/child.hpp"
 
 #include <cerrno>
+#include <fstream>
+#include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -13,6 +19,39 @@ using namespace allot;
 namespace {
 
 constexpr std::size_t kib = 1024, mib = kib * kib;
+
+int nr_maps() {
+    std::ifstream maps("/proc/self/maps");
+    int count = 0;
+    for (std::string line; std::getline(maps, line);) ++count;
+    return count;
+}
+
+// A large block, and one right behind it, so that it cannot grow where it stands.
+struct hemmed_in {
+    char *block;
+    std::vector<void *> behind;
+    explicit hemmed_in(std::size_t size) : block(static_cast<char *>(heap_malloc(size))) {
+        allot_tenant *payer = heap_set_active(tenant_default());
+        const slab *next = slab_of(block) + (size + unit_bytes - 1) / unit_bytes;
+        while (kind_of(next) == unit_kind::free || kind_of(next) == unit_kind::unmapped)
+            behind.push_back(heap_malloc(256 * kib));
+        heap_set_active(payer);
+    }
+    ~hemmed_in() {
+        for (void *p : behind) heap_free(p);
+    }
+};
+
+// Bytes that differ from page to page.
+void number_pages(char *p, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += 4096) *reinterpret_cast<std::size_t *>(p + at) = at + 1;
+}
+bool are_pages_numbered(const char *p, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += 4096)
+        if (*reinterpret_cast<const std::size_t *>(p + at) != at + 1) return false;
+    return true;
+}
 
 } // namespace
 
@@ -126,4 +165,243 @@ BOOST_FIXTURE_TEST_CASE(any_thread_frees_it_and_its_owner_is_credited_at_once, a
         BOOST_TEST(tenant_current(a) == 0u);
         BOOST_TEST(tenant_current(b) == 0u);
     }).join();
+}
+
+// Between the two books a growth is charged once, not the whole block again: it fits where both blocks would not.
+BOOST_FIXTURE_TEST_CASE(growth_needs_room_for_what_is_new_alone, allocated) {
+    allot_tenant *t = make("/case/t", "4M");
+    heap_set_active(t);
+    hemmed_in h(900 * kib);
+    number_pages(h.block, 900 * kib);
+    char *p = static_cast<char *>(heap_realloc(h.block, 3800 * kib));
+    BOOST_TEST_REQUIRE(p != nullptr);
+    BOOST_TEST((p != h.block));
+    BOOST_TEST(tenant_current(t) == 3800 * kib);
+    BOOST_TEST(verify().differences == 0u, verify().first);
+    p = static_cast<char *>(heap_realloc(p, 512 * kib));
+    BOOST_TEST(are_pages_numbered(p, 512 * kib));
+    BOOST_TEST(verify().differences == 0u, verify().first);
+    heap_free(p);
+    heap_set_active(top);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_block_that_is_hemmed_in_moves_its_pages_and_keeps_its_owner, allocated) {
+    allot_tenant *a = make("/case/a");
+    heap_set_active(a);
+    heap_trim(0);
+    for (std::size_t from : {300 * kib, 1020 * kib, 2 * mib, 5 * mib + 8192}) {
+        hemmed_in h(from);
+        number_pages(h.block, from);
+        char *was = h.block;
+        std::uint32_t before = units_in_use();
+        char *p = static_cast<char *>(heap_realloc(was, 3 * from));
+        BOOST_TEST_REQUIRE(p != nullptr);
+        BOOST_TEST((p != was));
+        BOOST_TEST(are_pages_numbered(p, from));
+        BOOST_TEST(is_filled(p + (from + 4095) / 4096 * 4096, 4096, 0)); // of fresh units: nothing of others
+        BOOST_TEST(heap_owner_of(p) == a);
+        BOOST_TEST(heap_usable_size(p) == (3 * from + 4095) / 4096 * 4096);
+        BOOST_TEST(units_in_use() ==
+                   before + (3 * from + unit_bytes - 1) / unit_bytes - (from + unit_bytes - 1) / unit_bytes);
+        BOOST_TEST(verify().differences == 0u, verify().first);
+        char *again = static_cast<char *>(heap_calloc(1, from)); // where it was, perhaps: nothing is left of it
+        BOOST_TEST(is_filled(again, from, 0));
+        heap_free(again);
+        heap_free(p);
+    }
+    heap_set_active(top);
+}
+
+// Each moved block is a map or two of its own while it lives, and not one longer; and there are few of them.
+BOOST_FIXTURE_TEST_CASE(moved_pages_leave_no_maps_behind_and_are_bounded, allocated) {
+    int before = nr_maps();
+    std::vector<char *> moved;
+    for (int i = 0; i < 300; ++i) {
+        hemmed_in h(256 * kib);
+        number_pages(h.block, 256 * kib);
+        moved.push_back(static_cast<char *>(heap_realloc(h.block, 300 * kib)));
+    }
+    BOOST_TEST(nr_maps() > before + 10); // or nothing is shown here
+    BOOST_TEST(nr_maps() < before + 300);
+    for (char *p : moved) BOOST_TEST_REQUIRE(are_pages_numbered(p, 256 * kib));
+    for (char *p : moved) heap_free(p);
+    heap_trim(0);
+    BOOST_TEST(nr_maps() <= before + 3);
+}
+
+BOOST_FIXTURE_TEST_CASE(moved_blocks_grow_shrink_and_move_again, allocated) {
+    heap_trim(0);
+    hemmed_in h(512 * kib);
+    number_pages(h.block, 512 * kib);
+    char *p = static_cast<char *>(heap_realloc(h.block, mib + 4096));
+    std::vector<void *> fence;
+    for (int i = 0; i < 40; ++i) fence.push_back(heap_malloc(256 * kib));
+    number_pages(p, mib + 4096);
+    p = static_cast<char *>(heap_realloc(p, 9 * mib));
+    BOOST_TEST(are_pages_numbered(p, mib + 4096));
+    p = static_cast<char *>(heap_realloc(p, 300 * kib));
+    BOOST_TEST(are_pages_numbered(p, 300 * kib));
+    p = static_cast<char *>(heap_realloc(p, 2 * mib));
+    BOOST_TEST(are_pages_numbered(p, 300 * kib));
+    BOOST_TEST(tenant_current(top) == 2 * mib + 40 * 256 * kib);
+    for (void *f : fence) heap_free(f);
+    heap_free(p);
+    BOOST_TEST(verify().differences == 0u, verify().first);
+}
+
+// A string that is appended to: its first move is to another slot, the second to a unit of its own.
+BOOST_FIXTURE_TEST_CASE(a_small_block_that_grows_again_and_again_stays_where_it_is, allocated) {
+    for (std::size_t last : {4 * kib, 64 * kib, 700 * kib, 3 * mib}) {
+        char *p = static_cast<char *>(heap_malloc(16));
+        std::size_t had = 16;
+        std::memset(p, 0x5a, had);
+        int moves = 0;
+        while (had != last) {
+            std::size_t size = had + had / 2 < last ? had + had / 2 : last;
+            char *q = static_cast<char *>(heap_realloc(p, size));
+            BOOST_TEST_REQUIRE(q != nullptr);
+            moves += q != p;
+            p = q;
+            BOOST_TEST(is_filled(p, had, 0x5a));
+            BOOST_TEST(heap_usable_size(p) >= size);
+            BOOST_TEST(heap_usable_size(p) - size < 4096u);
+            BOOST_TEST(tenant_current(top) == heap_usable_size(p));
+            std::memset(p, 0x5a, size);
+            had = size;
+        }
+        BOOST_TEST(moves == 2);
+        BOOST_TEST(verify().differences == 0u, verify().first);
+        p = static_cast<char *>(heap_realloc(p, 100)); // and is a slot again when it is small
+        BOOST_TEST(heap_usable_size(p) == 112u);
+        BOOST_TEST(is_filled(p, 100, 0x5a));
+        BOOST_TEST(tenant_current(top) == 112u);
+        heap_free(p);
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(few_small_blocks_have_units_of_their_own_however_many_grow, allocated) {
+    std::vector<char *> blocks;
+    std::uint32_t before = units_in_use();
+    for (int i = 0; i < 1000; ++i) {
+        char *p = static_cast<char *>(heap_malloc(16));
+        for (std::size_t size : {std::size_t{40}, std::size_t{100}, std::size_t{300}}) {
+            p = static_cast<char *>(heap_realloc(p, size));
+            std::memset(p, i & 0xff, size);
+        }
+        blocks.push_back(p);
+    }
+    BOOST_TEST(units_in_use() <= before + 64 + 10);
+    std::uint64_t usable = 0;
+    for (char *p : blocks) usable += heap_usable_size(p);
+    BOOST_TEST(tenant_current(top) == usable);
+    for (int i = 0; i < 1000; ++i)
+        BOOST_TEST_REQUIRE(is_filled(blocks[static_cast<std::size_t>(i)], 300, static_cast<unsigned>(i & 0xff)));
+    for (char *p : blocks) heap_free(p);
+    // They are all gone: the next one has its own again.
+    char *p = static_cast<char *>(heap_malloc(16));
+    for (std::size_t size : {std::size_t{40}, std::size_t{100}}) p = static_cast<char *>(heap_realloc(p, size));
+    BOOST_TEST((slab_of(p)->kind == unit_kind::large));
+    heap_free(p);
+}
+
+// A unit of its own may cost a tenant a few bytes more than a slot: at its limit it gets the slot.
+BOOST_FIXTURE_TEST_CASE(a_block_that_grows_at_a_limit_is_refused_where_a_slot_would_be, allocated) {
+    allot_tenant *t = make("/case/t", "64K");
+    heap_set_active(t);
+    std::vector<void *> rest;
+    while (void *more = heap_malloc(1024)) rest.push_back(more);
+    heap_free(rest.back());
+    rest.pop_back();
+    std::uint64_t free = 64 * kib - tenant_current(t);
+    char *p = static_cast<char *>(heap_malloc(16));
+    for (std::size_t size : {std::size_t{32}, std::size_t{48}, std::size_t{64}, std::size_t{96}})
+        p = static_cast<char *>(heap_realloc(p, size));
+    BOOST_TEST_REQUIRE(p != nullptr);
+    BOOST_TEST(heap_usable_size(p) <= free);
+    BOOST_TEST(heap_realloc(p, 3000) == nullptr);
+    BOOST_TEST(errno == ENOMEM);
+    BOOST_TEST(heap_realloc(p, free - 256) != nullptr);
+    heap_free(rest.back());
+    rest.pop_back();
+    BOOST_TEST(verify().differences == 0u, verify().first);
+    heap_set_active(top);
+    BOOST_TEST(heap_reset(t) == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_child_moves_what_it_inherited_and_leaves_the_parents_books_alone, allocated) {
+    char *grown = static_cast<char *>(heap_malloc(16));
+    for (std::size_t size : {std::size_t{40}, std::size_t{100}, std::size_t{5000}})
+        std::memset(grown = static_cast<char *>(heap_realloc(grown, size)), 0x11, size);
+    hemmed_in h(512 * kib);
+    number_pages(h.block, 512 * kib);
+    char *moved = static_cast<char *>(heap_realloc(h.block, mib));
+    child_end end = in_child([&] {
+        char *p = static_cast<char *>(heap_realloc(grown, 9000));
+        char *q = static_cast<char *>(heap_realloc(moved, 3 * mib));
+        if (p == grown || q == moved) return 2;
+        bool ok = is_filled(p, 5000, 0x11) && are_pages_numbered(q, 512 * kib);
+        heap_free(p);
+        heap_free(q);
+        return !ok ? 3 : verify().differences == 0 ? 0 : 4;
+    });
+    BOOST_TEST(end.status == 0);
+    BOOST_TEST(is_filled(grown, 5000, 0x11));
+    BOOST_TEST(are_pages_numbered(moved, 512 * kib));
+    heap_free(grown);
+    heap_free(moved);
+}
+
+// A model of contents, sizes and charges under random growth and shrinkage of many blocks at once.
+BOOST_FIXTURE_TEST_CASE(random_resizes_keep_contents_sizes_and_books, allocated) {
+    struct held {
+        char *p;
+        std::size_t size;
+    };
+    std::mt19937 random(11);
+    std::vector<held> blocks(24);
+    for (int step = 0; step < 2500; ++step) {
+        held &b = blocks[random() % blocks.size()];
+        unsigned pattern = static_cast<unsigned>(&b - blocks.data()) + 1;
+        std::size_t size = 1 + random() % (std::size_t{1} << (4 + random() % 18));
+        if (b.p != nullptr && random() % 3 != 0) size = b.size + b.size / 4 + 1; // most grow a little
+        if (size > 4 * mib || random() % 12 == 0) {
+            heap_free(b.p);
+            b = {};
+            continue;
+        }
+        b.p = static_cast<char *>(heap_realloc(b.p, size));
+        BOOST_TEST_REQUIRE(b.p != nullptr);
+        BOOST_TEST_REQUIRE(is_filled(b.p, size < b.size ? size : b.size, pattern));
+        std::memset(b.p, static_cast<int>(pattern), size);
+        b.size = size;
+        if (step % 200 != 0) continue;
+        std::uint64_t usable = 0;
+        for (const held &each : blocks) usable += heap_usable_size(each.p);
+        BOOST_TEST_REQUIRE(tenant_current(top) == usable);
+        BOOST_TEST_REQUIRE(verify().differences == 0u, verify().first);
+        if (step % 1000 == 0) heap_trim(0);
+    }
+    for (held &b : blocks) heap_free(b.p);
+}
+
+BOOST_FIXTURE_TEST_CASE(calloc_does_not_touch_what_is_zero_already, allocated) {
+    heap_trim(0);
+    for (std::size_t size : {8 * kib, 32 * kib, 64 * kib, 3 * mib}) {
+        char *p = static_cast<char *>(heap_calloc(1, size));
+        BOOST_TEST(os_resident_bytes(reinterpret_cast<std::uintptr_t>(p), size) <= 4096u, size);
+        std::memset(p, 1, size);
+        heap_free(p);
+        p = static_cast<char *>(heap_calloc(1, size));
+        BOOST_TEST(is_filled(p, size, 0), size);
+        heap_free(p);
+        heap_trim(0);
+    }
+    // Where only the beginning was used, only the beginning is cleared.
+    char *p = static_cast<char *>(heap_malloc(100 * kib));
+    std::memset(p, 1, 100 * kib);
+    heap_free(p);
+    p = static_cast<char *>(heap_calloc(1, 5 * mib));
+    BOOST_TEST(is_filled(p, 100 * kib, 0));
+    BOOST_TEST(os_resident_bytes(reinterpret_cast<std::uintptr_t>(p), 5 * mib) <= 100 * kib);
+    heap_free(p);
 }

@@ -1,0 +1,49 @@
+// When free memory goes back to the system: what nobody has needed for a while.
+//
+// Time is cut into epochs of a quarter of the delay, ended by the first look after that. At the end of one, as much is due
+// as was free and dirty throughout it: the least that there ever was. So a heap that breathes, freeing and taking the same
+// memory again and again, keeps what it uses, and what is left alone goes within the delay: two epochs, each at most twice
+// as long as it should be. No thread looks at the clock for it: whoever takes or frees units does, so a process that does
+// neither keeps what it has until it does.
+//
+// It is arithmetic alone: no clock and no memory, so that a test can say what time it is.
+// Threads: under the lock of page_source. Owner: page_source.
+// Invariants: 1. What is due was free and dirty for a quarter of the delay at least, and what is retained is never due.
+//   2. What is free and dirty and left alone for the whole delay is due at the first look after it.
+#pragma once
+
+#include <cstdint>
+
+namespace allot {
+
+inline constexpr std::uint64_t never_purge = ~std::uint64_t{0};
+
+struct purge_settings {
+    std::uint64_t delay_ms = 1000; // 0: at once; never_purge: only when asked, or above the bound of page_source
+    std::uint32_t retain_units = 0;
+};
+
+class idle_memory {
+public:
+    // Before units are taken or freed: how many of the nr_dirty are to go back.
+    std::uint32_t look(const purge_settings &settings, std::uint32_t nr_dirty, std::uint64_t now_ms) {
+        std::uint64_t gap = now_ms - last_look_ms_;
+        last_look_ms_ = now_ms;
+        return now_ms < epoch_end_ms_ ? 0 : end_epoch(settings, nr_dirty, now_ms, gap);
+    }
+    // Other settings: the epoch ends now.
+    void restart() { epoch_end_ms_ = least_ = 0; }
+    // Units that were free and dirty have been taken; so many are left.
+    void note_taken(std::uint32_t nr_dirty) {
+        if (nr_dirty < least_) least_ = nr_dirty;
+    }
+
+private:
+    std::uint32_t end_epoch(const purge_settings &settings, std::uint32_t nr_dirty, std::uint64_t now_ms,
+                            std::uint64_t gap);
+
+    std::uint64_t epoch_end_ms_ = 0, last_look_ms_ = 0;
+    std::uint32_t least_ = 0; // of dirty free units since the epoch began
+};
+
+} // namespace allot
