@@ -32,6 +32,7 @@ public:
 private:
     void apply(std::uint32_t id, const spelled &s);
     void apply_size(std::uint32_t id, const spelled &s);
+    void apply_number(std::uint32_t id, const spelled &s);
     void apply_choice(std::uint32_t id, const spelled &s);
     void apply_onoff(std::uint32_t id, const spelled &s);
     void apply_text(std::uint32_t id, const spelled &s);
@@ -76,7 +77,21 @@ void parser::apply_size(std::uint32_t id, const spelled &s) {
     case allot_option_memory_low: out_.memory_low = value; break;
     case allot_option_memory_min: out_.memory_min = value; break;
     case allot_option_memory_headroom: out_.memory_headroom = value; break;
+    case allot_option_retain: out_.retain = value; break;
     }
+}
+
+void parser::apply_number(std::uint32_t id, const spelled &s) {
+    constexpr std::size_t digits_max = 18; // of a number that fits
+    std::uint64_t value = 0;
+    std::size_t digits = 0;
+    for (; digits < s.value_length && s.value[digits] >= '0' && s.value[digits] <= '9'; ++digits)
+        value = value * 10 + static_cast<std::uint64_t>(s.value[digits] - '0');
+    if (same_text("max", s.value, s.value_length))
+        value = unlimited;
+    else if (digits == 0 || digits != s.value_length || digits > digits_max)
+        return refused(s, "it is no whole number", "digits, or max");
+    if (id == allot_option_purge_delay_ms) out_.purge_delay_ms = value;
 }
 
 void parser::apply_choice(std::uint32_t id, const spelled &s) {
@@ -182,6 +197,7 @@ void parser::apply_list(std::uint32_t id, const spelled &s) {
 void parser::apply(std::uint32_t id, const spelled &s) {
     switch (option_table[id].type) {
     case option_type::size: return apply_size(id, s);
+    case option_type::number: return apply_number(id, s);
     case option_type::choice: return apply_choice(id, s);
     case option_type::onoff: return apply_onoff(id, s);
     case option_type::text: return apply_text(id, s);

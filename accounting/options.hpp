@@ -54,6 +54,8 @@ struct options {
     size_option memory_low{};
     size_option memory_min{};
     size_option memory_headroom{};
+    size_option retain{};
+    std::uint64_t purge_delay_ms = 1000; // unlimited: for ever
     oom_policy oom = oom_policy::fail;
     account_scope account = account_scope::all;
     request_count requested = request_count::sampled;

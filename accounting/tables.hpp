@@ -22,7 +22,7 @@ namespace allot {
 
 enum class stat_kind : std::uint32_t { gauge, counter };
 enum class stat_unit : std::uint32_t { bytes, objects, events, threads, microseconds };
-enum class option_type : std::uint32_t { size, choice, onoff, text, list };
+enum class option_type : std::uint32_t { size, choice, onoff, text, list, number };
 enum class option_when : std::uint32_t { start, command };
 
 struct stat_descriptor {
@@ -42,7 +42,7 @@ struct option_descriptor {
     char variable[32]; // name in the environment
     option_type type;
     const char *default_text;
-    std::uint64_t min; // of a size, in bytes
+    std::uint64_t min; // of a size, in bytes, or of a number
     std::uint64_t max;
     const char *form; // what a value looks like; of a choice, its words with | between
     option_when when;
@@ -151,7 +151,7 @@ constexpr bool is_word_of(const char *word, const char *form) {
 // Sizes in the table are written as `max` or as plain bytes, so that they can be checked here without the parser.
 constexpr bool default_is_in_range(const option_descriptor &d) {
     if (d.type == option_type::choice || d.type == option_type::onoff) return is_word_of(d.default_text, d.form);
-    if (d.type != option_type::size) return d.min == 0 && d.max == 0;
+    if (d.type != option_type::size && d.type != option_type::number) return d.min == 0 && d.max == 0;
     if (same_text(d.default_text, "max")) return d.max == unlimited;
     std::uint64_t value = 0;
     for (const char *p = d.default_text; *p != '\0'; ++p) {

@@ -94,6 +94,7 @@ bool accounted_hooks::start(recount_source source) {
     accounting_set_allocator(&this_allocator);
     reclaim_set_purge([] { (void)heap_trim(0); });
     counting = accounting_start();
+    heap_set_purge(options_get().purge_delay_ms, options_get().retain.bytes);
     keeps_each_request = counting && options_get().requested == request_count::exact;
     if (counting) start_trace(options_get());
     return counting;

@@ -244,4 +244,16 @@ std::size_t heap_trim(std::size_t keep) {
     return std::size_t{units_purge(kept)} << unit_shift;
 }
 
+void heap_set_purge(std::uint64_t delay_ms, std::uint64_t retain_bytes) {
+    std::uint64_t units = retain_bytes >> unit_shift;
+    units_set_purge(
+        {delay_ms >= unlimited ? never_purge : delay_ms,
+         units < arena_max_units ? static_cast<std::uint32_t>(units) : static_cast<std::uint32_t>(arena_max_units)});
+}
+
+void heap_seccomp_seen() {
+    units_purge_when_asked_only();
+    large_copy_only();
+}
+
 } // namespace allot

@@ -55,6 +55,11 @@ heap_statistics heap_statistics_get();
 
 // Gives free memory back to the system, except `keep` bytes of it. Returns the bytes given back. Bounded work a call.
 std::size_t heap_trim(std::size_t keep);
+// How long freed memory waits for its next use before the system has it back, and how much stays however long it waits.
+// unlimited: until somebody asks.
+void heap_set_purge(std::uint64_t delay_ms, std::uint64_t retain_bytes);
+// A seccomp filter is being set up: what a program that frees is not known to do is not done any more.
+void heap_seccomp_seen();
 
 // What to do with a pointer that heap_owns() denies. Set once by preload/; the default reports and aborts.
 struct foreign_pointer_handler {

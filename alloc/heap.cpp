@@ -197,6 +197,7 @@ slab *refill_bin(home *h, heap *a, unsigned size_class) {
         take_out_of_bin(h, in_bin);
         set_place(in_bin, slab_place::full);
     }
+    home_look(h, units_now_ms());
     if (a != nullptr) hooks::heap_fold(a->account);
     slab *s = find_slab(h, a, size_class);
     if (s == nullptr) return nullptr;
@@ -499,6 +500,28 @@ void home_return_empty_slabs(home *h) {
         for (heap *a = h->heaps; a != nullptr; a = a->next) empty_bin(h, a->bins[bins_of_class(c).first]);
         empty_bin(h, h->shared_bin[c]);
     }
+}
+
+namespace {
+
+[[gnu::noinline]] void home_look_now(home *h, std::uint64_t now_ms) {
+    purge_settings settings = units_purge_settings();
+    if (settings.delay_ms == never_purge) {
+        h->next_look_ms = never_purge;
+        return;
+    }
+    bool was_left_alone = now_ms >= h->next_look_ms + settings.delay_ms;
+    h->next_look_ms = now_ms + settings.delay_ms / 4;
+    std::uint32_t keep = units_statistics().dirty_free;
+    home_return_empty_slabs(h);
+    if (was_left_alone) (void)units_purge(keep < settings.retain_units ? settings.retain_units : keep);
+}
+
+} // namespace
+
+void home_look(home *h, std::uint64_t now_ms) {
+    if (now_ms >= h->next_look_ms) [[unlikely]]
+        home_look_now(h, now_ms);
 }
 
 } // namespace allot

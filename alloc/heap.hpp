@@ -93,6 +93,7 @@ struct home {
     std::uint64_t next_key; // state of the generator of slab keys
     // The first of the slots listed last, where nothing behind it was ever touched: all zero but for its first word.
     std::uintptr_t fresh_slot;
+    std::uint64_t next_look_ms; // at bins that have become empty
     // Blocks that realloc has moved because they grew, by address: who comes again is placed where there is room.
     static constexpr unsigned nr_grown = 8;
     void *grown[nr_grown];
@@ -151,5 +152,8 @@ void credit(home *, std::uint32_t owner, std::size_t bytes);
 void slot_return(home *, slab *, void *slot);
 // Every slab of a heap or home that is wholly free goes back to page_source.
 void home_return_empty_slabs(home *);
+// The same a few times within the purge delay, and then back to the system if nobody has looked for so long. Within a visit,
+// where the home's bins and lists are whole.
+void home_look(home *, std::uint64_t now_ms);
 
 } // namespace allot

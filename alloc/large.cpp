@@ -32,6 +32,10 @@ constexpr std::uint32_t max_grown = 64;
 // How many there are of either. Bounds alone rest on them, so relaxed.
 constinit std::atomic<std::uint32_t> nr_displaced{0}, nr_grown{0};
 
+// Written by whoever sets up seccomp, read by who moves a block. relaxed: whoever starts a thread, or allocates after the
+// filter is there, comes after it.
+constinit std::atomic<bool> copies_only{false};
+
 bool count_one(std::atomic<std::uint32_t> &count, std::uint32_t most) {
     if (count.load(std::memory_order_relaxed) >= most) return false; // a few more in a race are no harm
     count.fetch_add(1, std::memory_order_relaxed);
@@ -124,6 +128,7 @@ void *displace(home *h, slab *s, std::size_t size, std::size_t was, std::size_t 
 large_block large_alloc(home *h, heap *a, std::size_t size, std::size_t alignment, large_room room) {
     if (size > arena_max_bytes || alignment > arena_max_bytes) return none();
     std::size_t bytes = large_usable(size == 0 ? 1 : size);
+    home_look(h, units_last_use_ms());
     hooks::heap_fold(a->account);
     if (!hooks::charge_object(a->account, bytes)) return none();
     unit_run run = take_units(units_of(bytes), alignment, room);
@@ -242,6 +247,8 @@ large_resized large_resize(home *h, slab *s, std::size_t size) {
     trace_resize(h, block, size, bytes);
     return {resized, block};
 }
+
+void large_copy_only() { copies_only.store(true, std::memory_order_relaxed); }
 
 void large_child_start() {
     nr_displaced.store(0, std::memory_order_relaxed);

@@ -79,6 +79,8 @@ inline void large_set_bytes(slab *s, std::size_t size, std::size_t bytes) {
     return true;
 }
 
+// A seccomp filter may forbid to move pages: from now on what moves is copied. Also in handlers.
+void large_copy_only();
 void large_child_start();
 
 } // namespace allot

@@ -33,14 +33,13 @@ struct source {
     bool takes_nothing_back; // the system has refused
 };
 constinit source units{}; // all zero: of its megabyte only what is used is in memory
+// Read under the lock. Written under it, the delay also without: see units_purge_when_asked_only.
 constinit purge_settings purging{};
 
-std::uint64_t now_ms() {
-    // libc's, since it costs no system call. Not under the lock: whoever interposes it may allocate, and gets a reserve.
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1000 + static_cast<std::uint64_t>(now.tv_nsec) / 1000000;
-}
+// Written by whoever uses units; read by anyone, relaxed: it need not be the latest.
+constinit std::uint64_t last_use_ms = 0;
+
+purge_settings purging_now() { return {read_shared(purging.delay_ms), purging.retain_units}; }
 
 void mark_free(std::uint32_t first, std::uint32_t count) {
     units.free.set(first, count);
@@ -171,7 +170,10 @@ void give(std::uint32_t first, std::uint32_t count) {
 }
 
 // How many units are to go back before the caller takes or frees some.
-std::uint32_t look(std::uint64_t now) { return units.idle.look(purging, units.nr_dirty_free, now); }
+std::uint32_t look(std::uint64_t now) {
+    write_shared(last_use_ms, now);
+    return units.idle.look(purging_now(), units.nr_dirty_free, now);
+}
 
 // After some were freed.
 std::uint32_t due_now(std::uint32_t due) {
@@ -179,7 +181,7 @@ std::uint32_t due_now(std::uint32_t due) {
         std::uint32_t above = units.nr_dirty_free - cache_max_units * 3 / 4;
         if (above > due) due = above;
     }
-    if (purging.delay_ms == 0 && units.nr_dirty_free > purging.retain_units)
+    if (read_shared(purging.delay_ms) == 0 && units.nr_dirty_free > purging.retain_units)
         return units.nr_dirty_free - purging.retain_units;
     return due;
 }
@@ -244,7 +246,7 @@ void purge_due(std::uint32_t due) {
 // `count` units from where find says, or, where it finds none, once the arena has grown by `to_grow`.
 template<typename Find>
 unit_run alloc_run(std::uint32_t count, std::uint32_t to_grow, Find find) {
-    std::uint64_t now = read_shared(units.nr_dirty_free) != 0 ? now_ms() : 0;
+    std::uint64_t now = read_shared(units.nr_dirty_free) != 0 ? units_now_ms() : 0;
     std::uint32_t due = 0;
     unit_run run{0, false};
     {
@@ -262,7 +264,7 @@ unit_run alloc_run(std::uint32_t count, std::uint32_t to_grow, Find find) {
 
 template<typename Give>
 void free_run(Give give_all) {
-    std::uint64_t now = now_ms();
+    std::uint64_t now = units_now_ms();
     std::uint32_t due;
     {
         lock_guard guard(units.lock);
@@ -350,14 +352,26 @@ std::uint32_t units_purge(std::uint32_t keep) {
 
 void units_set_purge(const purge_settings &settings) {
     lock_guard guard(units.lock);
-    purging = settings;
+    write_shared(purging.delay_ms, settings.delay_ms);
+    purging.retain_units = settings.retain_units;
     units.idle.restart();
 }
 
-void units_purge_when_asked_only() {
+purge_settings units_purge_settings() {
     lock_guard guard(units.lock);
-    purging.delay_ms = never_purge;
+    return purging_now();
 }
+
+void units_purge_when_asked_only() { write_shared(purging.delay_ms, never_purge); }
+
+std::uint64_t units_now_ms() {
+    // libc's, since it costs no system call. Not under the lock: whoever interposes it may allocate, and gets a reserve.
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1000 + static_cast<std::uint64_t>(now.tv_nsec) / 1000000;
+}
+
+std::uint64_t units_last_use_ms() { return read_shared(last_use_ms); }
 
 unit_statistics units_statistics() {
     lock_guard guard(units.lock);

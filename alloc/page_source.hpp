@@ -62,9 +62,13 @@ public:
 std::uint32_t units_purge(std::uint32_t keep);
 // From the next look at the clock on.
 void units_set_purge(const purge_settings &settings);
+purge_settings units_purge_settings();
 // The process sets up seccomp: from now on nothing goes back by the clock alone, because what a program that frees is not
-// known to do may be forbidden, by death.
+// known to do may be forbidden, by death. Also in handlers.
 void units_purge_when_asked_only();
+// Milliseconds, coarse; and when somebody last took or freed units, which is read for nothing.
+std::uint64_t units_now_ms();
+std::uint64_t units_last_use_ms();
 
 struct unit_statistics {
     std::uint32_t mapped, free, dirty_free;

@@ -2,6 +2,7 @@
 // preload/threads.hpp so that tests can call that without changing how they make threads themselves.
 #include "accounting/accounting.hpp"
 #include "accounting/base/os.hpp"
+#include "alloc/alloc.hpp"
 #include "preload/export.hpp"
 #include "preload/next_symbol.hpp"
 #include "preload/threads.hpp"
@@ -15,7 +16,10 @@
 namespace {
 
 // A filter is about to come that may kill for a system call it does not know: what could be one stops before.
-void seccomp_seen() { allot::accounting_seccomp_seen(); }
+void seccomp_seen() {
+    allot::accounting_seccomp_seen();
+    allot::heap_seccomp_seen();
+}
 
 constinit allot::next_symbol next_pthread_create{"pthread_create"};
 constinit allot::next_symbol next_pthread_setname_np{"pthread_setname_np"};

@@ -148,6 +148,21 @@ BOOST_AUTO_TEST_CASE(what_a_refusal_leads_to_can_be_chosen) {
     BOOST_TEST(p.memory_headroom.bytes == 64U << 10);
 }
 
+BOOST_AUTO_TEST_CASE(how_long_freed_memory_waits_and_how_much_stays_can_be_said) {
+    const parsed p{"ALLOT_PURGE_DELAY_MS=250", "ALLOT_CONF=retain:64M"};
+    BOOST_TEST(p.problems.count == 0U, p.problem());
+    BOOST_TEST(p.purge_delay_ms == 250U);
+    BOOST_TEST(p.retain.bytes == 64U << 20);
+    BOOST_TEST(parsed{"ALLOT_PURGE_DELAY_MS=max"}.purge_delay_ms == unlimited);
+    BOOST_TEST(parsed{"ALLOT_PURGE_DELAY_MS=0"}.purge_delay_ms == 0U);
+    for (const char *bad : {"ALLOT_PURGE_DELAY_MS=", "ALLOT_PURGE_DELAY_MS=1s", "ALLOT_PURGE_DELAY_MS=-1",
+                            "ALLOT_PURGE_DELAY_MS=1.5", "ALLOT_PURGE_DELAY_MS=9999999999999999999"}) {
+        const parsed q{bad};
+        BOOST_TEST(q.problems.count == 1U, bad);
+        BOOST_TEST(q.purge_delay_ms == 1000U, bad);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(the_first_problem_is_told_and_the_others_are_counted) {
     const parsed p{"ALLOT_OOM=x", "ALLOT_ACCOUNT=y", "ALLOT_Z=1"};
     BOOST_TEST(p.problems.count == 3U);

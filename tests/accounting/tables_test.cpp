@@ -25,29 +25,12 @@ const std::vector<std::string> stat_names = {
     "slab",      "objects", "stock",    "external", "large",     "forced",    "headroom",       "injected",
     "requested", "cache",   "overhead", "resident", "reclaimed", "throttled", "throttled_usec", "anomalies"};
 const std::vector<std::string> event_names = {"low", "high", "max", "oom", "oom_kill", "oom_group_kill"};
-const std::vector<std::string> option_names = {"tenant",
-                                               "memory.max",
-                                               "memory.high",
-                                               "memory.low",
-                                               "memory.min",
-                                               "oom",
-                                               "account",
-                                               "map",
-                                               "exclude",
-                                               "tree",
-                                               "hierarchy",
-                                               "dir",
-                                               "report",
-                                               "json",
-                                               "verbose",
-                                               "strict",
-                                               "preload_library",
-                                               "memory.headroom",
-                                               "oom_group",
-                                               "throttle",
-                                               "fail_after",
-                                               "requested",
-                                               "trace"};
+const std::vector<std::string> option_names = {
+    "tenant",    "memory.max", "memory.high", "memory.low", "memory.min",      "oom",
+    "account",   "map",        "exclude",     "tree",       "hierarchy",       "dir",
+    "report",    "json",       "verbose",     "strict",     "preload_library", "memory.headroom",
+    "oom_group", "throttle",   "fail_after",  "requested",  "trace",           "purge_delay_ms",
+    "retain"};
 
 bool is_well_formed(const std::string &name) {
     return !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.") == std::string::npos;
@@ -109,6 +92,8 @@ BOOST_AUTO_TEST_CASE(the_defaults_of_the_table_are_those_of_the_struct) {
     BOOST_TEST(o.memory_low.bytes == default_of(allot_option_memory_low));
     BOOST_TEST(o.memory_min.bytes == default_of(allot_option_memory_min));
     BOOST_TEST(o.memory_headroom.bytes == default_of(allot_option_memory_headroom));
+    BOOST_TEST(o.retain.bytes == default_of(allot_option_retain));
+    BOOST_TEST(o.purge_delay_ms == default_of(allot_option_purge_delay_ms));
     BOOST_TEST(((o.oom == oom_policy::fail) == (option_table[allot_option_oom].default_text == std::string("fail"))));
     BOOST_TEST(
         ((o.account == account_scope::all) == (option_table[allot_option_account].default_text == std::string("all"))));
