@@ -26,6 +26,11 @@ struct file_state {
 };
 constinit file_state file{};
 
+// Where a block was unmapped, another thread may map the next. The kernel puts that in order; who looks at orders, as the thread
+// sanitizer does, is told by this word: added to before an unmapping and after a mapping, acquire and release.
+constinit std::atomic<std::uint32_t> addresses_change{0};
+void addresses_changed() { addresses_change.fetch_add(1, std::memory_order_acq_rel); }
+
 // Never waits, as for a pipe, and follows no link that others may have put there.
 int open_file(int more_flags) {
     return os_open(file.path, O_RDWR | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | more_flags, 0666);
@@ -135,10 +140,12 @@ trace_space trace_file_claim(std::uint32_t nr_slots) {
     else
         space.problem = trace_problem::no_memory;
     os_close(fd);
+    addresses_changed();
     return space;
 }
 
 void trace_file_unmap(const trace_space &space) {
+    addresses_changed();
     os_unmap(reinterpret_cast<std::uintptr_t>(space.start), space.bytes);
 }
 
