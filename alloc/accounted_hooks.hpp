@@ -115,6 +115,7 @@ struct accounted_hooks {
     static allot_tenant *root_tenant() { return counting ? tenant_root() : nullptr; }
     static allot_tenant *default_tenant() { return counting ? tenant_default() : nullptr; }
     static std::uint32_t owner_get(allot_tenant *tenant) { return counting ? obj_cgroup_get(tenant) : 1; }
+    static std::uint32_t owner_now(allot_tenant *tenant) { return counting ? obj_cgroup_of(tenant) : 1; }
     static allot_tenant *tenant_of_owner(std::uint32_t obj_cgroup) {
         return counting ? tenant_of(obj_cgroup) : nullptr;
     }

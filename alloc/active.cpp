@@ -38,7 +38,11 @@ allot_tenant *chosen() {
 
 // In a visit; nullptr: no memory for a heap.
 heap *heap_of(home *h, allot_tenant *tenant) {
+    // No reference: the heap has held one for as long as it has been here, so what it names has not become another's.
+    if (heap *a = heap_known(h, hooks::owner_now(tenant))) [[likely]]
+        return a;
     std::uint32_t owner = hooks::owner_get(tenant);
+    heap_comes_back(h, tenant);
     heap *a = heap_for_owner(h, owner);
     hooks::owner_put(owner); // the heap holds its own reference
     return a;

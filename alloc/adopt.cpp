@@ -107,6 +107,7 @@ void home_leave(home *h) {
     remote_collect(h);
     home_return_empty_slabs(h);
     for (heap *a = h->heaps; a != nullptr; a = a->next) hooks::heap_park(a->account);
+    h->more_heaps = 0;
     h->current = nullptr;
     h->chosen.store(nullptr, std::memory_order_relaxed);
     write_shared(thread_here.active, &heap_of_nobody);

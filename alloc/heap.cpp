@@ -210,6 +210,15 @@ slab *refill_bin(home *h, heap *a, unsigned size_class) {
     return has_slot(h, s) ? s : nullptr;
 }
 
+// Whether objects come and go so often that the class that is asked for now is to have slabs of its own; counts it.
+bool has_traffic(home *h, heap *a) {
+    if (a->shared_frees < graduation_frees || h->graduated_by_traffic >= max_graduated_by_traffic) return false;
+    a->shared_frees = 0;
+    a->graduated_by_traffic++;
+    h->graduated_by_traffic++;
+    return true;
+}
+
 void *alloc_shared(home *h, heap *a, unsigned size_class) {
     hooks::heap_fold(a->account);
     if (!hooks::charge_object(a->account, class_bytes(size_class))) return refused();
@@ -221,7 +230,8 @@ void *alloc_shared(home *h, heap *a, unsigned size_class) {
     void *slot = slab_pop(s);
     __atomic_store_n(&s->owners[slot_index_of(s, slot)], a->owner, __ATOMIC_RELAXED); // relaxed: as the block itself
     hooks::owner_grab(a->owner);
-    if (!hooks::keeps_requests() && ++a->shared_live[size_class] * class_bytes(size_class) >= graduation_bytes)
+    if (!hooks::keeps_requests() &&
+        (++a->shared_live[size_class] * class_bytes(size_class) >= graduation_bytes || has_traffic(h, a)))
         a->graduated |= std::uint64_t{1} << size_class;
     return slot;
 }
@@ -270,8 +280,10 @@ void free_at_home(home *h, slab *s, void *p) {
     owner.has_reference = true;
     slot_return(h, s, p);
     if (!is_private)
-        if (heap *a = heap_for_owner(h, owner.index); a != nullptr && a->shared_live[size_class] > 0)
-            a->shared_live[size_class]--;
+        if (heap *a = heap_for_owner(h, owner.index); a != nullptr) {
+            if (a->shared_live[size_class] > 0) a->shared_live[size_class]--;
+            if (a->shared_frees < graduation_frees) a->shared_frees++;
+        }
     credit_and_put(h, owner, bytes);
 }
 
@@ -494,6 +506,14 @@ void empty_bin(home *h, bin_word bin) {
 }
 
 } // namespace
+
+void heap_return_empty_slabs(home *h, heap *a) {
+    constexpr std::uint64_t all = ~std::uint64_t{0} >> (64 - nr_classes);
+    for (std::uint64_t classes = a->graduated & all; classes != 0; classes &= classes - 1) {
+        bin_word bin = a->bins[bins_of_class(static_cast<unsigned>(__builtin_ctzll(classes))).first];
+        if (bin != 0 && live_slots(slab_of_bin(bin)) == 0) empty_bin(h, bin);
+    }
+}
 
 void home_return_empty_slabs(home *h) {
     for (unsigned c = 0; c < nr_classes; ++c) {

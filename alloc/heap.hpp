@@ -27,6 +27,10 @@ inline constexpr std::uint64_t first_tag = 2;
 
 // A class of a heap that holds this many live bytes in shared slabs gets slabs of its own.
 inline constexpr std::size_t graduation_bytes = unit_bytes / 4;
+// So does a class that is allocated when this many of a heap's objects in shared slabs have been freed since the last one
+// did: traffic, which the shared path makes slow. Each costs a page at least, so there are only so many of a home.
+inline constexpr std::uint32_t graduation_frees = 128;
+inline constexpr std::uint32_t max_graduated_by_traffic = 1024;
 
 // The home of remote frees to come: chained up to this many, then pushed with one compare-and-swap.
 inline constexpr std::uint32_t chain_max = 32;
@@ -34,6 +38,8 @@ inline constexpr std::uint32_t chain_max = 32;
 struct heap {
     std::uint64_t tag = 0;
     bin_word bins[nr_bins] = {}; // headers of slabs
+    // Objects in shared slabs that were freed since a class graduated for it, and how many did.
+    std::uint16_t shared_frees = 0, graduated_by_traffic = 0;
 
     home *in_home = nullptr;
     [[no_unique_address]] hooks::heap_part account = {};
@@ -42,8 +48,9 @@ struct heap {
     // What slow paths were asked for, and what that took, weighted by the slots it made ready. Written by the thread, read by
     // who estimates what is requested.
     std::uint64_t sampled_requested = 0, sampled_usable = 0;
-    std::uint32_t owner = 0;    // whom its objects are charged to: an obj_cgroup index
-    std::uint32_t nr_slabs = 0; // private slabs that name this heap
+    std::uint32_t owner = 0;       // whom its objects are charged to: an obj_cgroup index
+    std::uint32_t nr_slabs = 0;    // private slabs that name this heap
+    heap *next_by_owner = nullptr; // in the home's chain
     std::uint16_t shared_live[nr_classes] =
         {}; // objects in shared slabs, allocated minus freed by this home; an estimate
     std::uint32_t partial[nr_classes] =
@@ -87,8 +94,15 @@ struct home {
     // Who lives here: written under the orphans' lock, so that who holds it may write to the thread's own storage.
     thread_state *thread;
     std::atomic<std::uint32_t> thread_id; // read without the lock by who lists threads
-    static constexpr unsigned nr_by_owner = 256;
-    heap *by_owner[nr_by_owner]; // the heap last found for owners with this remainder
+    static constexpr unsigned nr_by_owner = 512;
+    heap *by_owner[nr_by_owner]; // chains of the heaps whose owners have this remainder
+    heap *reuse_next;            // where the search for a heap to reuse goes on; nullptr: at the first
+    std::uint32_t nr_heaps, graduated_by_traffic;
+    // How many heaps there may be beyond the usual before those that own no slab are reused. It grows as tenants whose heaps
+    // were reused become active again; they are remembered by a hash of their handles. It ends with the thread.
+    std::uint32_t more_heaps;
+    static constexpr unsigned nr_closed = 1024;
+    std::uint32_t closed[nr_closed];
     free_chain outgoing;
     std::uint64_t next_key; // state of the generator of slab keys
     // The first of the slots listed last, where nothing behind it was ever touched: all zero but for its first word.
@@ -125,6 +139,14 @@ struct thread_state {
 [[nodiscard]] home *home_here();
 // The heap of this home for an owner, opened if need be; nullptr: no memory.
 [[nodiscard]] heap *heap_for_owner(home *, std::uint32_t owner);
+// The same, nullptr where it has none.
+[[nodiscard]] inline heap *heap_known(const home *h, std::uint32_t owner) {
+    heap *a = h->by_owner[owner % home::nr_by_owner];
+    while (a != nullptr && a->owner != owner) a = a->next_by_owner;
+    return a;
+}
+// A tenant becomes active that has no heap: the thread keeps more from now on if one of his was reused.
+void heap_comes_back(home *, allot_tenant *);
 
 // --- slow paths, each reached by a tail call from fast_path.hpp ------------------------------------------------------
 [[nodiscard]] void *malloc_slow(std::size_t size);
@@ -152,6 +174,7 @@ void credit(home *, std::uint32_t owner, std::size_t bytes);
 void slot_return(home *, slab *, void *slot);
 // Every slab of a heap or home that is wholly free goes back to page_source.
 void home_return_empty_slabs(home *);
+void heap_return_empty_slabs(home *, heap *);
 // The same a few times within the purge delay, and then back to the system if nobody has looked for so long. Within a visit,
 // where the home's bins and lists are whole.
 void home_look(home *, std::uint64_t now_ms);

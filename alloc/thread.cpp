@@ -53,24 +53,49 @@ bool start_process() {
     return ok;
 }
 
-// A heap that no slab names and no thread allocates from right now may be given to another owner.
+// A heap that no slab names and no thread allocates from right now may be given to another owner, once there are so many.
+// A thread whose tenants come back keeps more, so that those who take turns do not open and close a context each time.
 constexpr std::uint32_t max_idle_heaps = 64;
+constexpr std::uint32_t max_more_heaps = 2048;
+constexpr std::uint32_t looks_for_idle =
+    16; // heaps that own slabs are passed over; the next search goes on behind them
 
-heap *idle_heap_to_reuse(home *h, std::uint32_t at_least) {
-    std::uint32_t idle = 0;
-    heap *last = nullptr;
-    for (heap *a = h->heaps; a != nullptr; a = a->next)
-        if (a->nr_slabs == 0 && a != h->own && a != h->current && a != h->chosen.load(std::memory_order_relaxed)) {
-            idle++;
-            last = a;
-        }
-    return idle >= at_least ? last : nullptr;
+bool is_idle(home *h, heap *a) {
+    if (a == h->own || a == h->current || a == h->chosen.load(std::memory_order_relaxed)) return false;
+    if (a->nr_slabs != 0) heap_return_empty_slabs(h, a);
+    return a->nr_slabs == 0;
+}
+
+heap *idle_heap_to_reuse(home *h, std::uint32_t looks) {
+    for (; looks != 0; --looks) {
+        heap *a = h->reuse_next != nullptr ? h->reuse_next : h->heaps;
+        if (a == nullptr) return nullptr;
+        h->reuse_next = a; // whoever is credited but does not allocate is closed by the next of his kind
+        if (is_idle(h, a)) return a;
+        h->reuse_next = a->next;
+    }
+    return nullptr;
+}
+
+void leave_chain(home *h, heap *a) {
+    heap **at = &h->by_owner[a->owner % home::nr_by_owner];
+    while (*at != a) at = &(*at)->next_by_owner;
+    *at = a->next_by_owner;
+}
+
+// A handle is an index and a generation: no two tenants have the same, whatever records they use.
+std::uint32_t hash_of(allot_tenant *handle) {
+    return static_cast<std::uint32_t>((reinterpret_cast<std::uintptr_t>(handle) * 0x9e3779b97f4a7c15) >> 32);
 }
 
 void close_idle_heap(home *h, heap *a) {
     hooks::heap_close(a->account);
     hooks::owner_put(a->owner);
-    if (h->by_owner[a->owner % home::nr_by_owner] == a) h->by_owner[a->owner % home::nr_by_owner] = nullptr;
+    leave_chain(h, a);
+    std::uint32_t hash = hash_of(hooks::tenant_of_owner(a->owner)); // of its heir if it is gone: then nobody comes back
+    h->closed[hash % home::nr_closed] = hash;
+    h->graduated_by_traffic -= a->graduated_by_traffic;
+    a->graduated_by_traffic = a->shared_frees = 0;
     // No slab names it, so its bins and lists are empty already.
     a->tag = 0;
     a->graduated = 0;
@@ -85,14 +110,15 @@ heap *new_heap(home *h) {
     heap *a = new (memory) heap{};
     a->next = h->heaps;
     __atomic_store_n(&h->heaps, a, __ATOMIC_RELEASE);
+    h->nr_heaps++;
     return a;
 }
 
 heap *open_heap(home *h, std::uint32_t owner) {
-    heap *idle = idle_heap_to_reuse(h, max_idle_heaps + 1);
+    heap *idle = h->nr_heaps > max_idle_heaps + h->more_heaps ? idle_heap_to_reuse(h, looks_for_idle) : nullptr;
     heap *a = idle != nullptr ? nullptr : new_heap(h);
     if (a == nullptr) {
-        a = idle != nullptr ? idle : idle_heap_to_reuse(h, 1);
+        a = idle != nullptr ? idle : idle_heap_to_reuse(h, h->nr_heaps);
         if (a == nullptr) return nullptr;
         close_idle_heap(h, a);
     }
@@ -107,13 +133,21 @@ heap *open_heap(home *h, std::uint32_t owner) {
 } // namespace
 
 heap *heap_for_owner(home *h, std::uint32_t owner) {
-    heap *&cached = h->by_owner[owner % home::nr_by_owner];
-    if (cached != nullptr && cached->owner == owner) return cached;
-    for (heap *a = h->heaps; a != nullptr; a = a->next)
-        if (a->owner == owner) return cached = a;
+    if (heap *a = heap_known(h, owner)) return a;
     heap *a = open_heap(h, owner);
-    if (a != nullptr) h->by_owner[owner % home::nr_by_owner] = a;
-    return a;
+    if (a == nullptr) return nullptr;
+    heap *&chain = h->by_owner[owner % home::nr_by_owner];
+    a->next_by_owner = chain;
+    return chain = a;
+}
+
+void heap_comes_back(home *h, allot_tenant *tenant) {
+    std::uint32_t hash = hash_of(tenant);
+    std::uint32_t &closed = h->closed[hash % home::nr_closed];
+    if (closed != hash) return;
+    closed = 0;
+    h->more_heaps += h->more_heaps / 8 + 8;
+    if (h->more_heaps > max_more_heaps) h->more_heaps = max_more_heaps;
 }
 
 home *home_here() {

@@ -85,6 +85,7 @@ struct linux_hooks {
     static allot_tenant *root_tenant();
     static allot_tenant *default_tenant();
     static std::uint32_t owner_get(allot_tenant *);
+    static std::uint32_t owner_now(allot_tenant *tenant) { return owner_get(tenant); }
     static allot_tenant *tenant_of_owner(std::uint32_t);
     static void owner_path(std::uint32_t, char *path, std::size_t) { *path = '\0'; }
     static void owner_grab(std::uint32_t) {}

@@ -217,8 +217,11 @@ std::vector<void *> occupy_free_units() {
 BOOST_FIXTURE_TEST_CASE(an_index_that_is_used_again_meanwhile_is_somebody_elses, allocated) {
     constexpr std::size_t size = 7000; // of a class that nobody else here uses
     allot_tenant *t = make("/case/t"), *children[] = {make("/case/t/1"), make("/case/t/2")};
-    // So many idle heaps that each new one is the last new one, closed: no heap names a child any more.
-    for (int i = 0; i < 100; ++i) heap_set_active(make(("/case/many/" + std::to_string(i)).c_str()));
+    // So many idle heaps, before and after the children's, that theirs are reused: no heap names a child any more.
+    auto many = [](const std::string &name) {
+        for (int i = 0; i < 100; ++i) heap_set_active(make(("/case/many/" + name + std::to_string(i)).c_str()));
+    };
+    many("a");
     std::vector<void *> in_the_way = occupy_free_units();
     std::uint32_t index = 0;
     for (allot_tenant *child : children) {
@@ -226,8 +229,10 @@ BOOST_FIXTURE_TEST_CASE(an_index_that_is_used_again_meanwhile_is_somebody_elses,
         BOOST_TEST_REQUIRE(heap_malloc(size) != nullptr);
         index = obj_cgroup_of(child);
     }
-    for (const char *another : {"/case/many/a", "/case/many/b"}) heap_set_active(make(another));
+    many("b");
     heap_set_active(top);
+    home_here()->more_heaps =
+        0; // top's came back; nevertheless each heap that is opened from here on is the last one, reused
     destroy_below("/case/t/1");
     destroy_below("/case/t/2");
     BOOST_TEST(record_at<obj_cgroup>(index).references == 1u); // the block's

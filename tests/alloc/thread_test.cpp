@@ -5,6 +5,7 @@
 #include "alloc/remote_free.hpp"
 #include "tests/support/allocated.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <pthread.h>
 #include <string>
@@ -135,6 +136,87 @@ BOOST_FIXTURE_TEST_CASE(a_thread_of_very_many_tenants_keeps_few_heaps, allocated
         BOOST_TEST_REQUIRE(tenant_current(tenants[i]) == 0u);
     }
     BOOST_TEST(heaps_of(home_here()) <= 70u);
+}
+
+namespace {
+
+// In a thread of its own, whose home has no other tenants' heaps beyond those that an orphan left.
+template<class Body>
+void alone(Body body) {
+    std::thread(body).join();
+}
+
+heap *heap_of(allot_tenant *t) { return heap_known(home_here(), obj_cgroup_of(t)); }
+
+std::vector<allot_tenant *> make_many(const std::string &name, int count) {
+    std::vector<allot_tenant *> tenants;
+    for (int i = 0; i < count; ++i) tenants.push_back(allocated::make(("/case/" + name + std::to_string(i)).c_str()));
+    return tenants;
+}
+
+void come_and_go(allot_tenant *t, int objects) {
+    heap_set_active(t);
+    for (int i = 0; i < objects; ++i) heap_free(heap_malloc(48));
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(tenants_that_take_turns_keep_their_heaps_after_some_rounds, allocated) {
+    std::vector<allot_tenant *> tenants = make_many("turn", 300);
+    alone([&] {
+        for (int round = 0; round < 40; ++round)
+            for (allot_tenant *t : tenants) come_and_go(t, 1);
+        for (allot_tenant *t : tenants) {
+            BOOST_TEST_REQUIRE(heap_of(t) != nullptr);
+            BOOST_TEST_REQUIRE(heap_of(t)->owner == obj_cgroup_of(t));
+        }
+        BOOST_TEST(home_here()->nr_heaps == heaps_of(home_here()));
+        heap_set_active(top);
+    });
+}
+
+BOOST_FIXTURE_TEST_CASE(a_tenant_whose_objects_come_and_go_gets_slabs_of_its_own, allocated) {
+    allot_tenant *quiet = make("/case/quiet"), *busy = make("/case/busy");
+    alone([&] {
+        come_and_go(quiet, static_cast<int>(graduation_frees) - 1);
+        BOOST_TEST(heap_of(quiet)->graduated == 0u);
+        std::vector<void *> growing;
+        for (int i = 0; i < 400; ++i) growing.push_back(heap_malloc(48)); // growth alone is no traffic
+        BOOST_TEST(heap_of(quiet)->graduated == 0u);
+        for (void *p : growing) heap_free(p);
+        come_and_go(busy, static_cast<int>(graduation_frees) + 2);
+        BOOST_TEST(heap_of(busy)->nr_slabs == 1u);
+        BOOST_TEST(tenant_current(busy) == 0u);
+        heap_set_active(top);
+    });
+}
+
+BOOST_FIXTURE_TEST_CASE(slabs_of_tenants_that_are_gone_keep_no_heaps, allocated) {
+    alone([&] {
+        heap_set_active(top);
+        std::size_t usual = std::max<std::size_t>(heaps_of(home_here()), 90); // an orphan's heaps stay
+        for (int i = 0; i < 500; ++i) {
+            allot_tenant *t = make("/case/brief");
+            come_and_go(t, 300);
+            heap_set_active(top);
+            BOOST_TEST_REQUIRE(tenant_destroy(t) == 0);
+        }
+        BOOST_TEST(heaps_of(home_here()) <= usual);
+        BOOST_TEST(home_here()->graduated_by_traffic <= usual);
+    });
+}
+
+BOOST_FIXTURE_TEST_CASE(traffic_of_very_many_classes_graduates_a_bounded_number, allocated) {
+    std::vector<allot_tenant *> tenants = make_many("class", 100);
+    alone([&] {
+        for (allot_tenant *t : tenants) {
+            heap_set_active(t);
+            for (std::size_t size = 16; size <= 1024; size += 32)
+                for (std::uint32_t i = 0; i < graduation_frees + 1; ++i) heap_free(heap_malloc(size));
+        }
+        BOOST_TEST(home_here()->graduated_by_traffic <= max_graduated_by_traffic);
+        heap_set_active(top);
+    });
 }
 
 BOOST_FIXTURE_TEST_CASE(a_storm_of_threads_that_end_does_not_grow_homes, allocated) {
