@@ -12,7 +12,6 @@ namespace allot {
 namespace {
 
 constexpr std::uint32_t cache_max_units = 256; // 64 MiB
-constexpr std::uint8_t pages_of_unit = unit_bytes / 4096;
 
 // Before a block that may grow, where nothing says where to put it: room for slabs, which come from below.
 constexpr std::uint32_t gap_units = 4;

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""kmalloc_kfree_test.py BENCHMARK STEP: what pairs and bursts are counted for under the slab allocator, with each engine.
+"""kmalloc_kfree_test.py BENCHMARK STEP OPTIMIZATION: what pairs and bursts are counted for under the slab allocator, with each engine.
 
 Counts alone, which do not depend on the machine; the engine's own are in tests/accounting/linux/releases_test.cpp.
 """
 import json
+import os
 import pathlib
 import platform
 import subprocess
@@ -12,7 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from cases import run_all
 
-BENCHMARK, STEP = sys.argv[1:3]
+BENCHMARK, STEP, OPTIMIZATION = sys.argv[1:4]
 
 
 def run(*arguments):
@@ -99,7 +100,9 @@ def test_allot_charges_a_level_once_a_batch_where_bursts_are_larger_than_the_swi
 def executed(*arguments):
     """What the processor did for the counted rounds: instructions, locked, fences, system_calls."""
     command = [STEP, "--", BENCHMARK, "--traps", *map(str, arguments)]
-    done = subprocess.run(command, text=True, capture_output=True, timeout=120, check=False)
+    # One step takes so long that free memory would go back by the clock meanwhile.
+    environment = os.environ | {"ALLOT_PURGE_DELAY_MS": "max"}
+    done = subprocess.run(command, text=True, capture_output=True, timeout=120, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     words = done.stdout.split()
     return {words[i]: int(words[i + 1]) for i in range(0, 8, 2)}
@@ -122,8 +125,9 @@ def test_what_is_counted_for_allot_is_what_is_executed():
     # A slab that comes or goes takes the allocator's lock of free memory and gives it back, and one reference.
     of_allocator = 2 * counts["references"]
     assert counts["references"] > 0 and counts["usage"] > 0
-    # At least: an unoptimised build executes more of them in a slow path than are counted.
-    assert locked >= counts["shared"] + counts["own_locked"] + of_allocator, (locked, counts)
+    expected = counts["shared"] + counts["own_locked"] + of_allocator
+    # Unoptimised, the order of an atomic operation is a variable, and each store becomes the strongest one, which locks.
+    assert locked == expected or (OPTIMIZATION == "0" and locked > expected), (locked, counts)
 
 
 def test_what_is_counted_for_linux_is_what_is_executed():
