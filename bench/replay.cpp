@@ -110,7 +110,7 @@ public:
         ++operations_;
         context &c = context_of(u.thread, u.owner);
         if (u.bytes >= direct_charge_bytes) return feed_directly(c, u);
-        const net_word d = net_of(static_cast<std::int64_t>(u.bytes), 1);
+        const net_word d = net_of(charged_bytes(u.bytes), 1);
         if (u.kind == update_kind::free) {
             if (!context_uncharge(c, d)) [[unlikely]]
                 slowly(c, u.owner, [&] { context_uncharge_slow(&c); });
@@ -135,6 +135,10 @@ public:
     }
 
 private:
+    // Slabs serve, and contexts are charged, in steps of 16 bytes; a made-up stream has the kernel's sizes.
+    static std::int64_t charged_bytes(std::uint64_t bytes) {
+        return (static_cast<std::int64_t>(bytes) + size_grain - 1) / size_grain * size_grain;
+    }
     static void must(bool is_charged) {
         if (!is_charged) fail("allot refused bytes without a limit");
     }
