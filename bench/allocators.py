@@ -39,6 +39,10 @@ class Allocator:
             env[variable] = self.library
         return env
 
+    def env_for_counting(self, variable="LD_PRELOAD"):
+        """The same for a run so slow, a step at a time, that free memory would go back by the clock meanwhile and be counted."""
+        return self.env(variable) | {"ALLOT_PURGE_DELAY_MS": "max"}
+
     def answers_as(self, library_name):
         """Whether the library that a benchmark's output line names is this one."""
         if not self.library:
