@@ -119,7 +119,7 @@ def stacked_bars(title, unit, categories, series):
         for (name, values), colour in zip(series, COLOURS):
             canvas.rectangle(x, y, values[row] * scale, bar, colour, f"{category}, {name}: {values[row]:.2f} {unit}")
             x += values[row] * scale
-        canvas.text(x + 5, y + 12, f"{totals[row]:.1f}")
+        canvas.text(x + 5, y + 12, f"{totals[row]:.3g}")
     return canvas.svg()
 
 
