@@ -23,11 +23,6 @@ struct state {
     std::vector<step> script;
 };
 
-std::uint16_t mixed_size(random_sequence &random) {
-    const std::uint32_t octave = 16u << random.below(6);
-    return static_cast<std::uint16_t>(octave + random.below(octave) + 1);
-}
-
 std::shared_ptr<state> make_state(const arguments &words) {
     const bool is_mixed = words[0] == "mixed";
     const std::uint64_t size = is_mixed ? 0 : number(words[0]);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <sched.h>
+#include <thread>
 #include <time.h>
 
 namespace allot::bench {
@@ -43,16 +45,28 @@ std::uint64_t calibrated_rounds(const benchmark &b, double slice_seconds) {
     return rounds;
 }
 
-// VmHWM and not getrusage's ru_maxrss: the latter survives exec and would show the driver's own size.
-std::uint64_t peak_rss_bytes() {
+// A figure of this process, in bytes. VmHWM and not getrusage's ru_maxrss: the latter survives exec and would show the
+// driver's own size.
+std::uint64_t status_bytes(const char *format) {
     std::FILE *file = std::fopen("/proc/self/status", "re");
     if (file == nullptr) return 0;
     char line[256];
     unsigned long long kib = 0;
-    while (std::fgets(line, sizeof line, file) != nullptr && std::sscanf(line, "VmHWM: %llu", &kib) != 1)
+    while (std::fgets(line, sizeof line, file) != nullptr && std::sscanf(line, format, &kib) != 1)
         ;
     std::fclose(file);
     return kib * 1024;
+}
+
+// The program goes on, doing little: allocators that look at the clock now and then get their chance, and so do those that
+// have a thread for it.
+void idle() {
+    for (int i = 0; i < 15; ++i) {
+        std::vector<void *> objects;
+        for (std::size_t size = 16; size <= 512 * 1024; size *= 2) objects.push_back(std::malloc(size));
+        for (void *p : objects) std::free(p);
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
 }
 
 // The file name of the library whose malloc this program calls.
@@ -65,11 +79,17 @@ const char *malloc_library() {
 }
 
 void print_line(const benchmark &b, std::vector<double> &seconds, std::uint64_t rounds) {
-    const std::uint64_t rss = peak_rss_bytes();
+    const std::uint64_t rss = status_bytes("VmHWM: %llu");
     std::sort(seconds.begin(), seconds.end());
     const double ns = 1e9 / (static_cast<double>(rounds) * static_cast<double>(b.operations_per_round));
-    std::printf("%s %.4g ns best %.4g peak_rss %llu malloc %s\n", b.name.c_str(), seconds[seconds.size() / 2] * ns,
+    std::printf("%s %.4g ns best %.4g peak_rss %llu malloc %s", b.name.c_str(), seconds[seconds.size() / 2] * ns,
                 seconds.front() * ns, static_cast<unsigned long long>(rss), malloc_library());
+    if (b.finish) {
+        b.finish();
+        idle();
+        std::printf(" left_rss %llu", static_cast<unsigned long long>(status_bytes("VmRSS: %llu")));
+    }
+    std::printf("\n");
 }
 
 void run_for_time(const benchmark &b, double seconds) {
