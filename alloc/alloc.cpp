@@ -191,19 +191,31 @@ void *heap_realloc(void *p, std::size_t size) {
     return large_resize_here(s, p, a, size) ? p : realloc_slow(p, size);
 }
 
-void *heap_aligned_alloc(std::size_t alignment, std::size_t size) {
-    if (alignment <= granule_bytes) return fast_malloc(size);
+namespace {
+
+// Everything but a slot, or amid a slow path, whose reserve has to know the alignment.
+[[gnu::noinline]] void *aligned_slow(std::size_t alignment, std::size_t size) {
     home *h = home_here();
     if (h == nullptr) return out_of_memory();
     if (h->busy) return emergency_alloc(size, alignment);
     if (alignment <= medium_max_bytes && size <= medium_max_bytes) {
-        unsigned size_class = aligned_class_of(size, alignment);
-        void *p = fast_malloc(class_bytes(size_class)); // size_class exists: the largest fits every such alignment
+        void *p = fast_malloc(aligned_bytes(size, alignment));
         note_request(p, size);
         return p;
     }
     return trace_refusal(
         settled_attempts(h, [=](home *in) { return large_alloc(in, in->current, size, alignment).block; }), size);
+}
+
+} // namespace
+
+void *heap_aligned_alloc(std::size_t alignment, std::size_t size) {
+    if (alignment <= granule_bytes) return fast_malloc(size);
+    const home *h = thread_here.in_home;
+    if (alignment > medium_max_bytes || size > medium_max_bytes || h == nullptr || h->busy || hooks::keeps_requests())
+        [[unlikely]]
+        return aligned_slow(alignment, size);
+    return fast_malloc(aligned_bytes(size, alignment)); // at most medium_max_bytes, a multiple of each such alignment
 }
 
 std::size_t heap_usable_size(const void *p) {

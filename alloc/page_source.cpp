@@ -27,6 +27,7 @@ struct source {
     std::uint32_t nr_dirty_free;
     std::uint32_t nr_going_back;   // units that are neither free nor anybody's, because the system is taking them back
     std::uint32_t lowest_free;     // no free unit lies below
+    std::uint32_t roomy_next;      // where the next search for room begins
     std::uint32_t cut[nr_classes]; // lists of free units
     idle_memory idle;
     bool takes_nothing_back; // the system has refused
@@ -107,19 +108,31 @@ std::uint32_t find_run(std::uint32_t count,
 }
 
 // Where `count` units are free and as many behind them, or none but beyond the frontier. Dirty ones first: what grew there
-// before is there. Not all of a fragmented arena is looked at.
+// before is there. Not all of a fragmented arena is looked at each time: the next search goes on where this one ends, so that
+// what was freed is found sooner or later, wherever it is.
 std::uint32_t find_roomy(std::uint32_t count) {
     std::uint32_t end = arena_frontier(), room = count > least_room ? count : least_room, clean = 0;
-    int looks = 64;
-    for (std::uint32_t first = units.lowest_free; looks-- > 0 && first < end;) {
+    std::uint32_t first = units.roomy_next > units.lowest_free ? units.roomy_next : units.lowest_free;
+    bool has_wrapped = first == units.lowest_free;
+    for (int looks = 64; looks > 0; --looks) {
         first = units.free.next_set(first, end);
+        if (first == end) {
+            if (has_wrapped) break;
+            has_wrapped = true;
+            first = units.free.next_set(units.lowest_free, end);
+            if (first == end) break;
+        }
         std::uint32_t behind = units.free.next_clear(first, end);
         std::uint32_t least = behind == end ? count : count + room;
         std::uint32_t warm = unit_bits::next_of_both(units.free, units.dirty, first, behind);
-        if (warm + least <= behind) return warm;
+        if (warm + least <= behind) {
+            units.roomy_next = warm;
+            return warm;
+        }
         if (clean == 0 && first + gap_units + least <= behind) clean = first + gap_units;
         first = behind;
     }
+    units.roomy_next = first;
     if (clean != 0) return clean;
     std::uint32_t last = unit_bits::start_of_both(units.free, units.free, units.lowest_free, end);
     return last + gap_units + count <= end ? last + gap_units : 0;

@@ -54,12 +54,15 @@ constexpr bin_range bins_of_class(unsigned size_class) {
     return {first, last};
 }
 
-// The least class that holds `bytes` and whose slots are all aligned to `alignment`, a power of two <= medium_max_bytes.
+// The least size, of at least `bytes`, whose class has slots that are all aligned to `alignment`, a power of two. Multiples
+// of it are classes up to the fourth, and above it a class is a multiple of a quarter of a power of two that is one.
+constexpr std::size_t aligned_bytes(std::size_t bytes, std::size_t alignment) {
+    return bytes == 0 ? alignment : (bytes + alignment - 1) & ~(alignment - 1);
+}
 // nr_classes if there is none.
 constexpr unsigned aligned_class_of(std::size_t bytes, std::size_t alignment) {
-    for (unsigned c = class_of(bytes < alignment ? alignment : bytes); c < nr_classes; ++c)
-        if (class_bytes(c) % alignment == 0) return c;
-    return nr_classes;
+    std::size_t size = aligned_bytes(bytes, alignment);
+    return size <= medium_max_bytes ? class_of(size) : nr_classes;
 }
 
 } // namespace allot
