@@ -11,8 +11,6 @@ namespace allot {
 
 namespace {
 
-constexpr std::uint32_t cache_max_units = 256; // 64 MiB
-
 // Before a block that may grow, where nothing says where to put it: room for slabs, which come from below.
 constexpr std::uint32_t gap_units = 4;
 constexpr std::uint32_t least_room = 3;
@@ -67,6 +65,7 @@ unit_run take(std::uint32_t first, std::uint32_t count) {
         }
     units.free.clear(first, count);
     units.nr_free -= count;
+    if (nr_dirty != count) units.idle.note_taken_fresh(count - nr_dirty);
     if (nr_dirty != 0) {
         set_nr_dirty(units.nr_dirty_free - nr_dirty);
         units.idle.note_taken(units.nr_dirty_free);
@@ -189,10 +188,7 @@ std::uint32_t look(std::uint64_t now) {
 
 // After some were freed.
 std::uint32_t due_now(std::uint32_t due) {
-    if (units.nr_dirty_free > cache_max_units) {
-        std::uint32_t above = units.nr_dirty_free - cache_max_units * 3 / 4;
-        if (above > due) due = above;
-    }
+    if (std::uint32_t above = units.idle.above_bound(purging_now(), units.nr_dirty_free); above > due) due = above;
     if (read_shared(purging.delay_ms) == 0 && units.nr_dirty_free > purging.retain_units)
         return units.nr_dirty_free - purging.retain_units;
     return due;

@@ -8,7 +8,7 @@
 //
 // Threads: any; one lock, rank "units", taken once a slab or large block, never on the fast path. Units that are going
 //   back to the system are nobody's meanwhile, and the lock is free.
-// Invariants: 1. a free unit's header says `free`. 2. dirty free units <= cache_max_units after every free, but for
+// Invariants: 1. a free unit's header says `free`. 2. dirty free units <= the bound of purge.hpp after every free, but for
 //   systems that take nothing back. 3. a free unit is dirty iff touched_pages > 0; cut ones are free and dirty, and in
 //   the list of their class.
 // Cost: one uncontended lock, a word scan, a look at a coarse clock; a system call only when the arena grows or memory

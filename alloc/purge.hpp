@@ -6,10 +6,15 @@
 // as long as it should be. No thread looks at the clock for it: whoever takes or frees units does, so a process that does
 // neither keeps what it has until it does.
 //
+// There is a bound as well, so that a process which frees much and then does nothing keeps little: what lies free above it goes at
+// once. Fresh units that are taken soon after show that it was too low, so it follows what a heap breathes, up to most_bound,
+// and comes back as memory goes by the clock.
+//
 // It is arithmetic alone: no clock and no memory, so that a test can say what time it is.
 // Threads: under the lock of page_source. Owner: page_source.
 // Invariants: 1. What is due was free and dirty for a quarter of the delay at least, and what is retained is never due.
 //   2. What is free and dirty and left alone for the whole delay is due at the first look after it.
+//   3. The bound grows by no more than went above it and was wanted back, and never leaves its range.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +36,18 @@ public:
         last_look_ms_ = now_ms;
         return now_ms < epoch_end_ms_ ? 0 : end_epoch(settings, nr_dirty, now_ms, gap);
     }
+    // After units were freed: how many of the nr_dirty lie above the bound.
+    std::uint32_t above_bound(const purge_settings &settings, std::uint32_t nr_dirty) {
+        std::uint32_t bound = settings.retain_units > bound_ ? settings.retain_units : bound_;
+        if (nr_dirty <= bound) return 0;
+        std::uint32_t due = nr_dirty - (bound - bound_ / 4); // some room, or each unit that is freed would cost a call
+        sent_away_ += due;
+        return due;
+    }
+    // Units that are not dirty have been taken.
+    void note_taken_fresh(std::uint32_t count) {
+        if (sent_away_ != 0) want_back(count);
+    }
     // Other settings: the epoch ends now.
     void restart() { epoch_end_ms_ = least_ = 0; }
     // Units that were free and dirty have been taken; so many are left.
@@ -42,6 +59,11 @@ private:
     std::uint32_t end_epoch(const purge_settings &settings, std::uint32_t nr_dirty, std::uint64_t now_ms,
                             std::uint64_t gap);
 
+    void want_back(std::uint32_t count);
+
+    static constexpr std::uint32_t least_bound = 256, most_bound = 4096; // 64 MiB, 1 GiB
+    std::uint32_t bound_ = least_bound;
+    std::uint32_t sent_away_ = 0; // above the bound, lately: it halves each epoch
     std::uint64_t epoch_end_ms_ = 0, last_look_ms_ = 0;
     std::uint32_t least_ = 0; // of dirty free units since the epoch began
 };

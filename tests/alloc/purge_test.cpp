@@ -47,6 +47,54 @@ BOOST_AUTO_TEST_CASE(what_is_retained_and_what_nobody_wants_purged_is_never_due)
     BOOST_TEST(idle.look({.delay_ms = never_purge, .retain_units = 0}, 10, 9000) == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(above_the_bound_memory_goes_at_once_with_some_room) {
+    idle_memory idle;
+    BOOST_TEST(idle.above_bound({}, 256) == 0u);
+    BOOST_TEST(idle.above_bound({}, 257) == 257u - 192u);
+    BOOST_TEST(idle.above_bound({.delay_ms = 1000, .retain_units = 1000}, 1000) == 0u);
+    BOOST_TEST(idle.above_bound({.delay_ms = 1000, .retain_units = 1000}, 1001) == 1001u - 936u);
+}
+
+BOOST_AUTO_TEST_CASE(the_bound_follows_a_heap_that_breathes_and_comes_back) {
+    idle_memory idle;
+    purge_settings settings{.delay_ms = 1000, .retain_units = 0};
+    idle.look(settings, 0, 1000);
+    std::uint64_t now = 1000;
+    std::uint32_t gone = idle.above_bound(settings, 400);
+    BOOST_TEST(gone != 0u);
+    for (int breath = 0; breath < 3; ++breath) { // all 400 are taken and freed, time and again
+        idle.note_taken_fresh(gone);
+        idle.note_taken(0);
+        idle.look(settings, 0, now += 10);
+        gone = idle.above_bound(settings, 400);
+    }
+    BOOST_TEST(gone == 0u);
+    BOOST_TEST(idle.above_bound(settings, 2000) != 0u); // but no higher than what it breathes
+    while (idle.look(settings, 400, now += 100) == 0) {}
+    BOOST_TEST(idle.above_bound(settings, 400) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(fresh_memory_that_nobody_sent_away_does_not_raise_the_bound) {
+    idle_memory idle;
+    idle.note_taken_fresh(10000);
+    BOOST_TEST(idle.above_bound({}, 257) != 0u);
+    purge_settings settings{.delay_ms = 1000, .retain_units = 0};
+    idle.look(settings, 257, 1000);
+    idle.look(settings, 257, 9000); // long ago
+    idle.note_taken_fresh(10000);
+    BOOST_TEST(idle.above_bound({}, 257) != 0u);
+}
+
+BOOST_AUTO_TEST_CASE(the_bound_has_an_end) {
+    idle_memory idle;
+    for (int i = 0; i < 100; ++i) {
+        (void)idle.above_bound({}, 100000);
+        idle.note_taken_fresh(100000);
+    }
+    BOOST_TEST(idle.above_bound({}, 4097) != 0u);
+    BOOST_TEST(idle.above_bound({}, 4096) == 0u);
+}
+
 // The two promises, against a log of how many there were when: nothing goes that was used within a quarter of the delay, and all
 // that was left alone for the whole of it does.
 BOOST_AUTO_TEST_CASE(random_lives_keep_both_promises) {
