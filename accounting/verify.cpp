@@ -108,11 +108,9 @@ own_sums sum_own(const tenant &t, differences &found) {
         unused += context_unused(c->hot);
         sums.holding += has_flag(c->hot, context_holding);
     }
+    // What handlers could not give back is charged, and in its line, until it is taken.
     sums.charged =
         sums.slab + unused + t.large.load(std::memory_order_relaxed) + t.external.load(std::memory_order_relaxed);
-    for (obj_cgroup *o = record_of<obj_cgroup>(t.first_handle); o != nullptr; o = record_of<obj_cgroup>(o->next))
-        sums.charged -= static_cast<std::int64_t>(o->deferred_large.load(std::memory_order_relaxed) +
-                                                  o->deferred_external.load(std::memory_order_relaxed));
     return sums;
 }
 

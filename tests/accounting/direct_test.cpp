@@ -4,6 +4,7 @@
 #include "accounting/direct.hpp"
 
 #include "accounting/base/os.hpp"
+#include "accounting/drain.hpp"
 #include "accounting/obj_cgroup.hpp"
 #include "tests/support/verified.hpp"
 
@@ -166,6 +167,40 @@ BOOST_FIXTURE_TEST_CASE(deferred_bytes_are_taken, verified) {
     BOOST_TEST(charge_bytes(handle, mib, charge_kind::external)); // fits only with them
     uncharge_bytes(handle, mib, charge_kind::external);
     uncharge_bytes(handle, mib, charge_kind::large);
+}
+
+// The test plays the code that a handler interrupted by holding a lock, and another thread has what the handler needs.
+BOOST_FIXTURE_TEST_CASE(what_a_handler_cannot_give_back_at_once_is_given_back_for_the_next_who_needs_it, verified) {
+    std::uint32_t handle = obj_cgroup_of(top);
+    context *c = context_open(handle);
+    BOOST_TEST(context_charge_bytes(c, 3 * mib));
+    BOOST_TEST(charge_bytes(handle, 2 * mib, charge_kind::external));
+    std::atomic<int> step{0};
+    std::thread other([&] {
+        lock_scope direct(direct_lock_of(tenant_from(top)->index), lock_rank::direct);
+        lock_scope own(c->lock, lock_rank::context);
+        step = 1;
+        while (step != 2) os_yield();
+    });
+    while (step != 1) os_yield();
+    {
+        lock_word interrupted{0};
+        lock_scope held(interrupted, lock_rank::growth);
+        BOOST_TEST(!context_charge_bytes(c, mib));
+        BOOST_TEST(!charge_bytes(handle, mib, charge_kind::external));
+        context_uncharge_bytes(c, 3 * mib);
+        uncharge_bytes(handle, 2 * mib, charge_kind::external);
+    }
+    step = 2;
+    other.join();
+    BOOST_TEST(usage_of("/case") == 5 * mib);
+    BOOST_TEST(verify().differences == 0u);
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "4M") == 0);
+    BOOST_TEST(charge_bytes(handle, 4 * mib, charge_kind::external));
+    BOOST_TEST(keyed(top, "memory.stat", "large") == 0u);
+    BOOST_TEST(keyed(top, "memory.stat", "external") == 4 * mib);
+    uncharge_bytes(handle, 4 * mib, charge_kind::external);
+    context_close(c);
 }
 
 BOOST_FIXTURE_TEST_CASE(deferred_bytes_outlive_their_handle, verified) {
