@@ -421,6 +421,53 @@ BOOST_FIXTURE_TEST_CASE(a_signal_handler_may_charge_the_context_it_interrupts, v
     context_close(of_the_handler);
 }
 
+namespace {
+
+bool attempt(context *c, std::int64_t bytes) {
+    return context_charge(*c, net_of(bytes, 1)) || context_charge_slow(c, net_of(bytes, 1));
+}
+
+} // namespace
+
+// It can wait for nothing, so it takes back what it had added, and no more. The test plays the interrupted code by holding a
+// lock, and somebody else by holding the context's.
+BOOST_FIXTURE_TEST_CASE(what_a_handler_amid_our_own_code_is_refused_leaves_everything_as_it_was, verified) {
+    BOOST_TEST_REQUIRE(tenant_set(top, "memory.max", "64K") == 0);
+    context *c = context_open(obj_cgroup_of(top));
+    BOOST_TEST_REQUIRE(charge(c, 60 * kib));
+    const std::string before = get(top, "memory.stat");
+    auto in_a_handler = [c](std::int64_t bytes) {
+        lock_word interrupted{0};
+        lock_scope held(interrupted, lock_rank::growth);
+        return attempt(c, bytes);
+    };
+    for (int i = 0; i < 10; ++i) BOOST_TEST(!in_a_handler(8 * kib)); // for want of room
+    std::atomic<int> step{0};
+    std::thread other([&] {
+        lock_scope own(c->lock, lock_rank::context);
+        step = 1;
+        while (step != 2) os_yield();
+    });
+    while (step != 1) os_yield();
+    for (int i = 0; i < 10; ++i) BOOST_TEST(!in_a_handler(5 * kib)); // because somebody has the context
+    step = 2;
+    other.join();
+    context_fold(c);
+    BOOST_TEST(get(top, "memory.stat") == before);
+    BOOST_TEST(number(top, "memory.current") == 60 * kib);
+    BOOST_TEST(in_a_handler(4 * kib)); // what fits does
+    {
+        charge_mode_scope hurry(charge_mode::atomic);
+        BOOST_TEST(in_a_handler(16 * kib)); // and what must
+    }
+    BOOST_TEST(number(top, "memory.current") == 80 * kib);
+    BOOST_TEST(keyed(top, "memory.stat", "forced") == 16 * kib);
+    BOOST_TEST(keyed(top, "memory.events.local", "max") == 1u);
+    BOOST_TEST(verify().differences == 0u);
+    for (std::int64_t bytes : {16, 4, 60}) uncharge(c, bytes * static_cast<std::int64_t>(kib));
+    context_close(c);
+}
+
 // What is charged ahead must not be what goes over `high`: a program would be asked to shrink for what nobody uses.
 BOOST_FIXTURE_TEST_CASE(high_is_crossed_by_what_is_used_and_not_by_what_is_charged_ahead, verified) {
     constexpr std::uint64_t high = 1000 * 1000;

@@ -3,6 +3,7 @@
 
 #include "accounting/context_table.hpp"
 
+#include "accounting/base/os.hpp"
 #include "accounting/obj_cgroup.hpp"
 #include "tests/support/verified.hpp"
 
@@ -102,6 +103,54 @@ BOOST_FIXTURE_TEST_CASE(under_a_lock_no_context_is_opened_closed_or_parked, veri
     BOOST_TEST(number(top, "memory.current") == 4096u);
     BOOST_TEST(verify().differences == 0u);
     uncharge(c, 4096);
+    context_close(c);
+}
+
+// Of one who begins to hold stock and one who begins a drain at the same moment, either the first sees the drain and holds
+// nothing, or the drain sees that there is somebody to visit. In some rounds one is the first, in some the other, in most
+// both are at once.
+BOOST_FIXTURE_TEST_CASE(who_begins_to_hold_stock_sees_a_drain_or_is_seen_by_it, verified) {
+    constexpr unsigned rounds = 4000;
+    tenant &t = *tenant_from(top);
+    context *c = context_open(obj_cgroup_of(top));
+    std::atomic<unsigned> begun{0}, ended{0};
+    std::uint64_t allowed = 0;
+    auto wait_for = [](const std::atomic<unsigned> &step, unsigned number) {
+        for (unsigned looks = 1; step.load() != number; ++looks) looks % 1024 == 0 ? os_yield() : os_pause();
+    };
+    std::thread holder([&] {
+        for (unsigned r = 1; r <= rounds; ++r) {
+            wait_for(begun, r);
+            lock_take(c->lock, lock_rank::context);
+            allowed = context_begin_holding(*c, t, 4096);
+            ended = r;
+            wait_for(begun, 0);
+            context_settle_holding(*c, t); // which it does not, in the end
+            lock_give(c->lock, lock_rank::context);
+            ended = 0;
+        }
+    });
+    auto drain = [&t] {
+        region().draining.store(t.index, std::memory_order_seq_cst);
+        return t.counter.nr_holding.load(std::memory_order_seq_cst);
+    };
+    unsigned unseen = 0, held = 0;
+    for (unsigned r = 1; r <= rounds; ++r) {
+        std::uint32_t seen = r % 16 == 0 ? drain() : 0;
+        begun = r;
+        if (r % 16 == 1) wait_for(ended, r);
+        if (r % 16 != 0) seen = drain();
+        wait_for(ended, r);
+        held += allowed != 0;
+        unseen += allowed != 0 && seen == 0;
+        region().draining.store(0);
+        begun = 0;
+        wait_for(ended, 0);
+    }
+    holder.join();
+    BOOST_TEST(unseen == 0u);
+    BOOST_TEST(held >= rounds / 16);
+    BOOST_TEST(held <= rounds - rounds / 16);
     context_close(c);
 }
 

@@ -3,13 +3,18 @@
 
 #include "accounting/obj_cgroup.hpp"
 
+#include "accounting/base/os.hpp"
 #include "accounting/context_table.hpp"
+#include "accounting/drain.hpp"
 #include "tests/support/verified.hpp"
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
+#include <pthread.h>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 using namespace allot;
@@ -162,6 +167,27 @@ BOOST_FIXTURE_TEST_CASE(under_a_lock_a_stale_tenant_stands_for_the_root, verifie
     obj_cgroup_put(handle);
 }
 
+// Nor for anything else: the last reference is put, what was given back so far is not lost, and only the record is.
+BOOST_FIXTURE_TEST_CASE(under_a_lock_the_last_reference_is_put_without_waiting, verified) {
+    allot_tenant *a = make("/case/a");
+    std::uint32_t handle = obj_cgroup_get(a);
+    BOOST_TEST_REQUIRE(charge_bytes(handle, 4096, charge_kind::external));
+    BOOST_TEST_REQUIRE(tenant_destroy(a) == 0);
+    alarm(60); // instead of hanging
+    {
+        lock_scope registry(region().registry_lock.word, lock_rank::registry);
+        lock_scope amid(direct_lock_of(tenant_from(top)->index), lock_rank::direct);
+        uncharge_bytes(handle, 4096, charge_kind::external);
+        obj_cgroup_put(handle);
+    }
+    alarm(0);
+    BOOST_TEST(!obj_cgroup_try_grab(handle));
+    BOOST_TEST(usage_of("/case") == 4096u);
+    BOOST_TEST(tenant_set(top, "memory.max", "4K") == 0);
+    BOOST_TEST(charge_bytes(obj_cgroup_of(top), 4096, charge_kind::external)); // for which a drain takes it
+    uncharge_bytes(obj_cgroup_of(top), 4096, charge_kind::external);
+}
+
 // What is freed late is freed under whichever tenant it belongs to by then. The tables must not grow with the dead but by
 // the handles that are still named: 32 bytes each.
 BOOST_FIXTURE_TEST_CASE(a_hundred_thousand_tenants_that_leave_an_object_each_leave_a_handle_each_and_no_more,
@@ -266,4 +292,147 @@ BOOST_FIXTURE_TEST_CASE(no_reference_is_taken_from_a_handle_that_has_none, verif
         BOOST_TEST_REQUIRE(!obj_cgroup_try_grab(handle));
         BOOST_TEST_REQUIRE(record_at<obj_cgroup>(handle).references.load() == 0u);
     }
+}
+
+// Who charges by a handle reads whom it names, and waits for that tenant's lock while the tenant ends: by then the handle
+// names another. Levels of a long chain end one after the other, so that this happens all the time.
+BOOST_FIXTURE_TEST_CASE(charges_by_a_handle_follow_it_to_whom_it_is_given, verified) {
+    constexpr std::uint64_t bytes = 4096;
+    const std::uint64_t anomalies = region().anomalies.load();
+    std::atomic<std::uint32_t> handle{0};
+    std::atomic<bool> done{false};
+    std::atomic<std::uint64_t> charges{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i)
+        threads.emplace_back([&] {
+            while (!done) {
+                std::uint32_t own = handle;
+                if (!obj_cgroup_try_grab(own)) continue;
+                if (!charge_bytes(own, bytes, charge_kind::external)) std::abort();
+                uncharge_bytes(own, bytes, charge_kind::external);
+                obj_cgroup_put(own);
+                ++charges;
+            }
+        });
+    std::string path = "/case";
+    std::vector<std::string> chain;
+    while (chain.size() < 25) chain.push_back(path += "/d");
+    for (int round = 0; round < 100 || charges < 10000; ++round) {
+        std::uint32_t own = obj_cgroup_get(make(path.c_str()));
+        handle = own;
+        int error = 0;
+        for (auto level = chain.rbegin(); level != chain.rend(); ++level)
+            BOOST_TEST_REQUIRE(tenant_destroy(tenant_open(level->c_str(), error)) == 0);
+        handle = 0;
+        obj_cgroup_put(own);
+    }
+    done = true;
+    for (std::thread &t : threads) t.join();
+    BOOST_TEST(region().anomalies.load() == anomalies);
+    BOOST_TEST(keyed(top, "memory.stat", "external") == 0u);
+    BOOST_TEST(usage_of("/case") == 0u);
+}
+
+namespace {
+
+std::atomic<bool> is_stopped, may_go;
+void stand_still(int) {
+    is_stopped = true;
+    while (!may_go) os_pause();
+    is_stopped = false;
+}
+
+// Tenants below /case/a come and go; their records are used at once for others below /case/b, which stay. Whoever looks up one
+// of a's, and is stopped amid that while it is replaced, must not come back with one of b's.
+struct replaced : verified {
+    allot_tenant *a = make("/case/a"), *b = make("/case/b");
+    std::atomic<allot_tenant *> now{make("/case/a/t")};
+    // All that a's had: with a reference, so that they are not used again.
+    std::vector<std::uint32_t> handles{obj_cgroup_get(now)};
+    std::atomic<std::uint32_t> handle{handles[0]};
+    std::atomic<bool> done{false};
+    std::atomic<std::uint64_t> strangers{0};
+
+    // Records are used again in the order in which they were freed: those that are free are used up first.
+    replaced() {
+        const std::uint32_t count = record_count<tenant>();
+        for (unsigned i = 0; record_count<tenant>() == count; ++i) make(("/case/b/free" + std::to_string(i)).c_str());
+    }
+
+    // It looks at what it found afterwards, so that it is mostly stopped amid looking up.
+    template<class LookUp, class IsStrange>
+    void run(LookUp look_up, IsStrange is_strange) {
+        signal(SIGUSR1, stand_still);
+        std::thread looking([&] {
+            decltype(look_up()) found[256];
+            while (!done) {
+                for (auto &each : found) each = look_up();
+                for (auto &each : found)
+                    if (is_strange(each)) ++strangers;
+            }
+        });
+        alarm(60); // instead of hanging
+        auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+        for (unsigned i = 0; i < 5000 && std::chrono::steady_clock::now() < end; ++i) {
+            may_go = false;
+            pthread_kill(looking.native_handle(), SIGUSR1);
+            for (unsigned looks = 1; !is_stopped; ++looks) looks % 256 == 0 ? os_yield() : os_pause();
+            replace(i);
+            may_go = true;
+            for (unsigned looks = 1; is_stopped; ++looks) looks % 256 == 0 ? os_yield() : os_pause();
+            for (unsigned pause = 0; pause < i * 37 % 500; ++pause) os_pause();
+        }
+        alarm(0);
+        done = true;
+        looking.join();
+        signal(SIGUSR1, SIG_DFL);
+        BOOST_TEST(strangers == 0u);
+        for (std::uint32_t each : handles) obj_cgroup_put(each);
+    }
+
+    void replace(unsigned i) {
+        if (tenant_destroy(now) != 0) std::abort();
+        make(("/case/b/" + std::to_string(i)).c_str());
+        now = make("/case/a/t");
+        handles.push_back(obj_cgroup_get(now));
+        handle = handles.back();
+    }
+
+    // For as long as a handle names the same tenant, that one's parent is its own.
+    bool names_a_stranger(std::uint32_t index) const {
+        for (tenant *t = tenant_named_by(index);;) {
+            std::uint32_t parent = t->counter.parent;
+            tenant *again = tenant_named_by(index);
+            if (again == t) return parent == index_of_b;
+            t = again;
+        }
+    }
+    // So it is for as long as its record has the generation.
+    bool is_a_stranger(const allot_tenant *t) const {
+        auto bits = reinterpret_cast<std::uintptr_t>(t);
+        auto generation = static_cast<std::uint32_t>(bits >> 32);
+        const tenant *record = record_of<tenant>(static_cast<std::uint32_t>(bits));
+        return record->generation == generation && record->counter.parent == index_of_b &&
+               record->generation == generation;
+    }
+    const std::uint32_t index_of_b = tenant_from(b)->index;
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(who_gets_a_handle_while_its_tenant_ends_gets_no_strangers, replaced) {
+    run([this] { return obj_cgroup_get(now); },
+        [this](std::uint32_t got) {
+            bool is_strange = names_a_stranger(got);
+            obj_cgroup_put(got);
+            return is_strange;
+        });
+}
+
+BOOST_FIXTURE_TEST_CASE(nor_does_who_only_looks_for_it, replaced) {
+    run([this] { return obj_cgroup_of(now); }, [this](std::uint32_t found) { return names_a_stranger(found); });
+}
+
+BOOST_FIXTURE_TEST_CASE(nor_does_who_looks_for_the_tenant_of_a_handle, replaced) {
+    run([this] { return tenant_of(handle); }, [this](const allot_tenant *found) { return is_a_stranger(found); });
 }

@@ -3,6 +3,7 @@
 
 #include "accounting/page_counter.hpp"
 
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -22,6 +23,38 @@ struct level : page_counter {
         min_usage = low_usage = children_min_usage = children_low_usage = 0;
     }
 };
+
+// For a second, again and again: this thread does job(0, round) and another job(1, round) at the same moment; then this one
+// check(round).
+template<class Job, class Check>
+void at_once(Job job, Check check) {
+    std::atomic<unsigned> begun{0}, ended{0};
+    auto wait_for = [](const std::atomic<unsigned> &step, unsigned number) {
+        for (unsigned looks = 1; step.load() < number; ++looks)
+            if (looks % 256 == 0) std::this_thread::yield();
+    };
+    constexpr unsigned no_more = ~0u;
+    std::thread other([&] {
+        for (unsigned round = 1;; ++round) {
+            wait_for(begun, round);
+            if (begun.load() == no_more) return;
+            job(1, round);
+            ended = round;
+        }
+    });
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    for (unsigned round = 1; std::chrono::steady_clock::now() < end; ++round) {
+        begun = round;
+        // It takes the other some time to see that, more or less.
+        for (unsigned moments = round % 512; moments != 0; --moments)
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+        job(0, round);
+        wait_for(ended, round);
+        check(round);
+    }
+    begun = no_more;
+    other.join();
+}
 
 } // namespace
 
@@ -90,6 +123,28 @@ BOOST_AUTO_TEST_CASE(many_threads_never_pass_max_and_leave_zero) {
     BOOST_TEST(c.peak.load() <= 1000u);
 }
 
+// Of two who look at once and find room for one, one gets it.
+BOOST_AUTO_TEST_CASE(what_fits_once_is_given_once) {
+    level c(1000);
+    bool got[2] = {};
+    unsigned wrong = 0;
+    at_once([&](unsigned thread, unsigned) { got[thread] = page_counter_try_charge(c, 600) != charge_refused; },
+            [&](unsigned) {
+                wrong += got[0] == got[1] || usage(c) != 600;
+                (void)page_counter_uncharge(c, usage(c));
+            });
+    BOOST_TEST(wrong == 0u);
+}
+
+// Of two who reach one at once, the lower must not take the place of the higher.
+BOOST_AUTO_TEST_CASE(a_peak_is_never_lost_to_a_lower_one) {
+    level c;
+    unsigned lost = 0;
+    at_once([&](unsigned thread, unsigned round) { page_counter_raise_peak(c, 2 * round + thread); },
+            [&](unsigned round) { lost += c.peak.load() != 2 * round + 1; });
+    BOOST_TEST(lost == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(the_parent_is_told_the_protected_part_of_usage) {
     level parent, c;
     c.min = 100;
@@ -112,19 +167,20 @@ BOOST_AUTO_TEST_CASE(the_parent_is_told_the_protected_part_of_usage) {
 BOOST_AUTO_TEST_CASE(racing_propagations_leave_the_truth) {
     level parent, c;
     c.min = 500;
-    for (int round = 0; round < 200; ++round) {
-        std::vector<std::thread> threads;
-        for (int t = 0; t < 2; ++t)
-            threads.emplace_back([&] {
-                for (int i = 0; i < 100; ++i) {
-                    (void)page_counter_try_charge(c, 300);
-                    page_counter_propagate(c, &parent);
-                    (void)page_counter_uncharge(c, 300);
-                    page_counter_propagate(c, &parent);
-                }
-            });
-        for (std::thread &t : threads) t.join();
-        BOOST_TEST_REQUIRE(c.min_usage.load() == 0u);
-        BOOST_TEST_REQUIRE(parent.children_min_usage.load() == 0u);
-    }
+    unsigned untrue = 0;
+    at_once(
+        [&](unsigned thread, unsigned round) {
+            if (round % 2 == thread)
+                (void)page_counter_try_charge(c, 300);
+            else
+                (void)page_counter_uncharge(c, 200);
+            page_counter_propagate(c, &parent);
+        },
+        [&](unsigned) {
+            std::uint64_t part = usage(c) < 500 ? usage(c) : 500;
+            untrue += c.min_usage.load() != part || parent.children_min_usage.load() != part;
+            if (usage(c) > 400) (void)page_counter_uncharge(c, 400);
+            page_counter_propagate(c, &parent);
+        });
+    BOOST_TEST(untrue == 0u);
 }

@@ -132,6 +132,8 @@ BOOST_FIXTURE_TEST_CASE(external_bytes_know_the_same_modes, verified) {
     }
     BOOST_TEST(number(a, "memory.current") == 76u * kib);
     BOOST_TEST(keyed(a, "memory.stat", "forced") == 12u * kib);
+    BOOST_TEST(keyed(a, "memory.events.local", "max") == 4u); // the refused one, nofail's two attempts, atomic's
+    BOOST_TEST(keyed(a, "memory.events.local", "oom") == 1u);
     uncharge_bytes(owner, 8 * kib, charge_kind::large);
     uncharge_bytes(owner, 68 * kib, charge_kind::external);
 }

@@ -114,6 +114,29 @@ BOOST_FIXTURE_TEST_CASE(what_children_protect_ends_with_them, verified) {
     context_close(c);
 }
 
+// Who is promised something need not be who charges: each level on the way tells its own parent.
+BOOST_FIXTURE_TEST_CASE(what_is_charged_far_below_is_protected_at_every_level, verified) {
+    allot_tenant *a = make("/case/a"), *b = make("/case/a/b"), *c = make("/case/a/b/c");
+    BOOST_TEST_REQUIRE(tenant_set(a, "memory.min", "64K") == 0);
+    BOOST_TEST_REQUIRE(tenant_set(b, "memory.low", "32K") == 0);
+    const page_counter &of_top = tenant_from(top)->counter, &of_a = tenant_from(a)->counter;
+    std::uint32_t owner = obj_cgroup_of(c);
+    BOOST_TEST(charge_bytes(owner, 16384, charge_kind::external));
+    BOOST_TEST(of_top.children_min_usage.load() == 16384u);
+    BOOST_TEST(of_a.children_low_usage.load() == 16384u);
+    BOOST_TEST(charge_bytes(owner, 81920, charge_kind::external));
+    BOOST_TEST(of_top.children_min_usage.load() == 65536u);
+    BOOST_TEST(of_a.children_low_usage.load() == 32768u);
+    uncharge_bytes(owner, 90112, charge_kind::external);
+    BOOST_TEST(of_top.children_min_usage.load() == 8192u);
+    BOOST_TEST(of_a.children_low_usage.load() == 8192u);
+    BOOST_TEST_REQUIRE(tenant_set(a, "memory.min", "0") == 0);
+    BOOST_TEST_REQUIRE(tenant_set(b, "memory.low", "0") == 0);
+    BOOST_TEST(of_top.children_min_usage.load() == 0u);
+    BOOST_TEST(of_a.children_low_usage.load() == 0u);
+    uncharge_bytes(owner, 8192, charge_kind::external);
+}
+
 BOOST_FIXTURE_TEST_CASE(threads_create_and_destroy_side_by_side, verified) {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)

@@ -2,10 +2,15 @@
 #include <boost/test/unit_test.hpp>
 
 #include "alloc/heap.hpp"
+#include "alloc/memory_figures.hpp"
+#include "alloc/metadata.hpp"
 #include "alloc/owner_vector.hpp"
 #include "alloc/transfer.hpp"
 #include "tests/support/allocated.hpp"
 #include "tests/support/child.hpp"
+
+#include <atomic>
+#include <thread>
 
 using namespace allot;
 
@@ -25,6 +30,43 @@ BOOST_FIXTURE_TEST_CASE(a_private_slab_has_no_vector_until_one_is_made, allocate
     BOOST_TEST(!taken.has_reference);
     heap_free(p);
     heap_free(q);
+    heap_set_active(top);
+}
+
+// Two who are the first at once use one vector, and the other one is freed: a second would lose the owners in the first.
+BOOST_FIXTURE_TEST_CASE(two_who_need_the_first_vector_at_once_get_the_same, allocated) {
+    heap_set_active(tenant_default());
+    void *p = heap_malloc(128);
+    slab *s = slab_of(p);
+    std::atomic<unsigned> begun{0}, ended{0};
+    std::uint32_t *others = nullptr;
+    auto wait_for = [](const std::atomic<unsigned> &step, unsigned number) {
+        for (unsigned looks = 1; step.load() != number; ++looks)
+            if (looks % 256 == 0) std::this_thread::yield();
+    };
+    constexpr unsigned rounds = 4000;
+    std::thread other([&] {
+        for (unsigned round = 1; round <= rounds; ++round) {
+            wait_for(begun, round);
+            others = owner_vector_make(s);
+            ended = round;
+        }
+    });
+    unsigned different = 0;
+    std::uint64_t overhead = 0;
+    for (unsigned round = 1; round <= rounds; ++round) {
+        begun = round;
+        std::uint32_t *owners = owner_vector_make(s);
+        wait_for(ended, round);
+        different += owners == nullptr || owners != others || owners != owners_of(s);
+        s->owners = nullptr;
+        metadata_free(owners, owner_vector_bytes(s->slot_bytes));
+        if (round == rounds / 2) overhead = memory_figures_get().overhead;
+    }
+    other.join();
+    BOOST_TEST(different == 0u);
+    BOOST_TEST(memory_figures_get().overhead < overhead + rounds / 2 * owner_vector_bytes(s->slot_bytes) / 4);
+    heap_free(p);
     heap_set_active(top);
 }
 
