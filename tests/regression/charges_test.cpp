@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <random>
 
 BOOST_FIXTURE_TEST_CASE(whoever_frees_and_for_whomever_it_works_the_owner_is_credited, tenants) {
@@ -133,6 +134,21 @@ BOOST_FIXTURE_TEST_CASE(objects_shared_by_many_are_charged_once, tenants) {
     allot_free(shared);
 }
 
+BOOST_FIXTURE_TEST_CASE(who_touches_memory_first_does_not_pay_for_it, tenants) {
+    allot_tenant *a = make(top, "a"), *b = make(top, "b");
+    std::vector<void *> blocks;
+    for (std::size_t size : {100ul, 50000ul, 500000ul, 8000000ul}) blocks.push_back(allot_malloc_in(a, size));
+    std::uint64_t size = 0;
+    for (void *p : blocks) size += allot_usable_size(p);
+    std::thread([&] {
+        allot_set_active(b);
+        for (void *p : blocks) std::memset(p, 1, allot_usable_size(p));
+    }).join();
+    BOOST_TEST(allot_tenant_current(a) == size);
+    BOOST_TEST(allot_tenant_current(b) == 0u);
+    for (void *p : blocks) allot_free(p);
+}
+
 BOOST_FIXTURE_TEST_CASE(giving_back_more_than_was_charged_never_makes_a_figure_negative, tenants) {
     allot_tenant *a = make(top, "a");
     BOOST_TEST(allot_try_charge(a, 1000) == 0);
@@ -165,6 +181,9 @@ BOOST_FIXTURE_TEST_CASE(figures_stay_right_where_a_count_or_a_size_fills_its_fie
     for (unsigned i = 0; i < 5000; ++i) blocks.push_back(allot_malloc(512 * 1024));
     std::uint64_t size = allot_usable_size(blocks[0]);
     BOOST_TEST(allot_tenant_current(top) == 5000 * size);
+    BOOST_TEST(key(top, "memory.stat", "slab") == 5000 * size);
+    BOOST_TEST(key(top, "memory.stat", "objects") == 5000u);
+    BOOST_TEST(allot_verify(nullptr) == 0);
     for (void *p : blocks) allot_free(p);
     blocks.clear();
     for (unsigned i = 0; i < 100000; ++i) blocks.push_back(allot_malloc(16));

@@ -63,6 +63,23 @@ BOOST_FIXTURE_TEST_CASE(a_thread_that_ends_gives_back_its_stock_and_what_it_owed
     allot_free(p);
 }
 
+BOOST_FIXTURE_TEST_CASE(stock_held_for_a_tenant_that_is_gone_can_be_taken_by_its_parent, tenants) {
+    allot_tenant *parent = make(top, "parent", "4M");
+    allot_tenant *brief = allot_tenant_create(parent, "brief");
+    idle_threads idle(8, [&](unsigned) {
+        allot_set_active(brief);
+        allot_free(allot_malloc(64));
+    });
+    std::uint64_t held = key(brief, "memory.stat", "stock");
+    BOOST_TEST(held > 0u);
+    BOOST_TEST_REQUIRE(allot_tenant_destroy(brief) == 0);
+    BOOST_TEST(key(parent, "memory.stat", "stock") == held);
+    BOOST_TEST(allot_tenant_current(parent) == 0u);
+    BOOST_TEST(allot_try_charge(parent, 4u << 20) == 0); // all of it
+    BOOST_TEST(key(parent, "memory.stat", "stock") == 0u);
+    allot_uncharge(parent, 4u << 20);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_handle_of_a_tenant_that_is_gone_is_refused_and_its_users_go_on_with_an_ancestor, tenants) {
     allot_tenant *a = make(top, "a"), *b = make(a, "b");
     allot_set_active(b);
