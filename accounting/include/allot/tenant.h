@@ -148,7 +148,8 @@ ALLOT_API int allot_off_event(int id);
 
 /* The same for an event loop: a new eventfd, not blocking and closed on exec, to which the number of such events is added.
  * A negative errno otherwise (-EMFILE, too). The caller ends it by the second function, which closes it. One that is just
- * closed costs a descriptor of the library's own until its number is given out here again or its tenant ends. */
+ * closed costs a descriptor of the library's own until its number is given out here again or its tenant ends. When the
+ * tenant has ended, the number is the caller's alone: to be closed by close(), and to the second function -EBADF. */
 ALLOT_API int allot_event_fd(allot_tenant *tenant, unsigned events);
 ALLOT_API int allot_event_fd_close(int fd);
 
