@@ -11,6 +11,10 @@ namespace allot {
 
 namespace {
 
+// What is locked in memory, or forbidden here, does not go: after so many runs of which nothing has gone it is left at that.
+constexpr std::uint32_t refusals_max = 4;
+constexpr std::uint64_t refusal_pause_ms = 1000;
+
 // Before a block that may grow, where nothing says where to put it: room for slabs, which come from below.
 constexpr std::uint32_t gap_units = 4;
 constexpr std::uint32_t least_room = 3;
@@ -28,7 +32,8 @@ struct source {
     std::uint32_t roomy_next;      // where the next search for room begins
     std::uint32_t cut[nr_classes]; // lists of free units
     idle_memory idle;
-    bool takes_nothing_back; // the system has refused
+    // Above the bound the system is not asked again before this: it has just taken back nothing at all.
+    std::uint64_t refused_until_ms;
 };
 constinit source units{}; // all zero: of its megabyte only what is used is in memory
 // Read under the lock. Written under it, the delay also without: see units_purge_when_asked_only.
@@ -187,10 +192,11 @@ std::uint32_t look(std::uint64_t now) {
 }
 
 // After some were freed.
-std::uint32_t due_now(std::uint32_t due) {
-    if (std::uint32_t above = units.idle.above_bound(purging_now(), units.nr_dirty_free); above > due) due = above;
-    if (read_shared(purging.delay_ms) == 0 && units.nr_dirty_free > purging.retain_units)
-        return units.nr_dirty_free - purging.retain_units;
+std::uint32_t due_now(std::uint32_t due, std::uint64_t now) {
+    std::uint32_t retained = purging.retain_units;
+    if (now >= units.refused_until_ms)
+        if (std::uint32_t above = units.idle.above_bound(purging_now(), units.nr_dirty_free); above > due) due = above;
+    if (read_shared(purging.delay_ms) == 0 && units.nr_dirty_free > retained) return units.nr_dirty_free - retained;
     return due;
 }
 
@@ -212,43 +218,63 @@ dirty_run find_dirty_below(std::uint32_t end, std::uint32_t least, std::uint32_t
     return {0, 0};
 }
 
+bool goes_back(std::uint32_t first, std::uint32_t count) {
+    std::uintptr_t start = arena.base + (std::uintptr_t{first} << unit_shift);
+    if (!os_give_back(start, std::size_t{count} << unit_shift)) return false;
+    for (std::uint32_t i = first; i < first + count; ++i) slab_at(i)->touched_pages = 0;
+    return true;
+}
+
+// Returns how many went. Of a run that is refused as a whole only some may be locked in memory.
+std::uint32_t give_back(dirty_run run) {
+    if (goes_back(run.first, run.count)) return run.count;
+    std::uint32_t gone = 0, refusals = 0;
+    for (std::uint32_t i = run.first; i < run.first + run.count && run.count > 1; ++i) {
+        if (goes_back(i, 1))
+            ++gone;
+        else if (++refusals == refusals_max && gone == 0)
+            break;
+    }
+    return gone;
+}
+
 // The lock is not held while the system works: who needs memory meanwhile takes other memory.
-bool purge_run(dirty_run run) {
+std::uint32_t purge_run(dirty_run run) {
     units.nr_going_back += run.count;
     take(run.first, run.count);
     units.lock.unlock();
-    bool is_taken =
-        os_give_back(arena.base + (std::uintptr_t{run.first} << unit_shift), std::size_t{run.count} << unit_shift);
+    std::uint32_t gone = give_back(run);
     units.lock.lock();
-    if (is_taken)
-        for (std::uint32_t i = run.first; i < run.first + run.count; ++i) slab_at(i)->touched_pages = 0;
     give(run.first, run.count);
     units.nr_going_back -= run.count;
-    return is_taken;
+    return gone;
 }
 
-// The lock is held, and given up meanwhile. Long runs first, from the top: low units are taken first.
+// The lock is held, and given up meanwhile. Long runs first, from the top: low units are taken first. What cannot be given
+// back is kept, and stays dirty. Returns how many went.
 std::uint32_t purge_locked(std::uint32_t due) {
     constexpr std::uint32_t lengths[] = {64, 8, 1};
-    std::uint32_t before = due;
+    std::uint32_t gone = 0, refusals = 0;
     for (std::uint32_t least : lengths)
-        for (std::uint32_t end = arena_frontier(); due != 0;) {
-            dirty_run run = find_dirty_below(end, least, due);
+        for (std::uint32_t end = arena_frontier(); gone < due;) {
+            dirty_run run = find_dirty_below(end, least, due - gone);
             if (run.count == 0) break;
-            if (!purge_run(run)) { // forbidden here: what cannot be given back is kept, and stays dirty
-                units.takes_nothing_back = true;
-                return before - due;
-            }
-            due -= run.count;
+            std::uint32_t of_run = purge_run(run);
+            gone += of_run;
             end = run.first;
+            if (of_run != 0 || gone != 0) continue;
+            units.refused_until_ms = read_shared(last_use_ms) + refusal_pause_ms;
+            if (++refusals == refusals_max) return 0;
         }
-    return before - due;
+    return gone;
 }
 
-// Of what is due by the clock or above the bound.
+// Of what is due by the clock or above the bound. Some may have been taken since.
 void purge_due(std::uint32_t due) {
     lock_guard guard(units.lock);
-    if (!units.takes_nothing_back) (void)purge_locked(due);
+    std::uint32_t retained = purging.retain_units;
+    std::uint32_t most = units.nr_dirty_free > retained ? units.nr_dirty_free - retained : 0;
+    (void)purge_locked(due < most ? due : most);
 }
 
 // `count` units from where find says, or, where it finds none, once the arena has grown by `to_grow`.
@@ -278,7 +304,7 @@ void free_run(Give give_all) {
         lock_guard guard(units.lock);
         due = look(now);
         give_all();
-        due = due_now(due);
+        due = due_now(due, now);
     }
     if (due != 0) [[unlikely]]
         purge_due(due);

@@ -9,8 +9,8 @@
 // Threads: any; one lock, rank "units", taken once a slab or large block, never on the fast path. Units that are going
 //   back to the system are nobody's meanwhile, and the lock is free.
 // Invariants: 1. a free unit's header says `free`. 2. dirty free units <= the bound of purge.hpp after every free, but for
-//   systems that take nothing back. 3. a free unit is dirty iff touched_pages > 0; cut ones are free and dirty, and in
-//   the list of their class.
+//   what is to be retained and what the system does not take back. 3. a free unit is dirty iff touched_pages > 0; cut ones
+//   are free and dirty, and in the list of their class.
 // Cost: one uncontended lock, a word scan, a look at a coarse clock; a system call only when the arena grows or memory
 //   goes back.
 #pragma once

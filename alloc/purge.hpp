@@ -38,9 +38,9 @@ public:
     }
     // After units were freed: how many of the nr_dirty lie above the bound.
     std::uint32_t above_bound(const purge_settings &settings, std::uint32_t nr_dirty) {
-        std::uint32_t bound = settings.retain_units > bound_ ? settings.retain_units : bound_;
-        if (nr_dirty <= bound) return 0;
-        std::uint32_t due = nr_dirty - (bound - bound_ / 4); // some room, or each unit that is freed would cost a call
+        if (nr_dirty <= bound_ || nr_dirty <= settings.retain_units) return 0;
+        std::uint32_t stay = bound_ - bound_ / 4; // some room, or each unit that is freed would cost a call
+        std::uint32_t due = nr_dirty - (stay > settings.retain_units ? stay : settings.retain_units);
         sent_away_ += due;
         return due;
     }

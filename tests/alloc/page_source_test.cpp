@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <random>
+#include <sys/mman.h>
 #include <thread>
 #include <vector>
 
@@ -220,7 +221,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_to_be_retained_stays_and_no_delay_means_at_once,
     free_used(units_alloc(100).first, 100);
     sleep_ms(80);
     take_and_free_one();
-    BOOST_TEST(units_statistics().dirty_free == 30u);
+    BOOST_TEST(units_statistics().dirty_free == 31u); // with the one
     units_set_purge({.delay_ms = 0, .retain_units = 2});
     free_used(units_alloc(5).first, 5);
     BOOST_TEST(units_statistics().dirty_free == 2u);
@@ -229,6 +230,45 @@ BOOST_FIXTURE_TEST_CASE(what_is_to_be_retained_stays_and_no_delay_means_at_once,
     sleep_ms(80);
     take_and_free_one();
     BOOST_TEST(units_statistics().dirty_free == 2u);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_due_is_never_what_is_retained_whatever_is_taken_meanwhile, quick_to_purge) {
+    units_set_purge({.delay_ms = 60, .retain_units = 30});
+    free_used(units_alloc(100).first, 100);
+    sleep_ms(80);
+    unit_run taken = units_alloc(60);
+    BOOST_TEST(units_statistics().dirty_free == 30u);
+    free_used(taken.first, 60);
+    units_set_purge({.delay_ms = 1000, .retain_units = 400}); // more than is kept otherwise
+    units_purge(0);
+    free_used(units_alloc(350).first, 350);
+    BOOST_TEST(units_statistics().dirty_free == 350u);
+    free_used(units_alloc(500).first, 500);
+    BOOST_TEST(units_statistics().dirty_free == 400u);
+    units_purge(0);
+}
+
+// What the program has locked in memory and freed so stays, and nothing else does for it.
+BOOST_FIXTURE_TEST_CASE(what_the_system_does_not_take_back_is_in_nobodys_way, quick_to_purge) {
+    unit_run run = units_alloc(100);
+    std::memset(bytes_of(run.first), 1, 100 * unit_bytes);
+    bool is_locked = mlock(bytes_of(run.first + 40), 4096) == 0;
+    units_free(run.first, 100, 100 * unit_bytes);
+    BOOST_TEST(units_purge(0) == (is_locked ? 99u : 100u));
+    BOOST_TEST(units_statistics().dirty_free == (is_locked ? 1u : 0u));
+    BOOST_TEST(is_zero(run.first, 40));
+    BOOST_TEST(is_zero(run.first + 41, 59));
+    sleep_ms(80);
+    take_and_free_one(); // tries
+    for (int i = 0; i < 2; ++i) {
+        units_free(units_alloc(5).first, 5, 5 * unit_bytes);
+        sleep_ms(80);
+        take_and_free_one();
+        BOOST_TEST(units_statistics().dirty_free <= 2u);
+    }
+    munlock(bytes_of(run.first + 40), 4096);
+    units_purge(0);
+    BOOST_TEST(units_statistics().dirty_free == 0u);
 }
 
 // The lock is not held while memory goes back: what other threads take meanwhile is theirs.

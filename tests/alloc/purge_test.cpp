@@ -52,7 +52,8 @@ BOOST_AUTO_TEST_CASE(above_the_bound_memory_goes_at_once_with_some_room) {
     BOOST_TEST(idle.above_bound({}, 256) == 0u);
     BOOST_TEST(idle.above_bound({}, 257) == 257u - 192u);
     BOOST_TEST(idle.above_bound({.delay_ms = 1000, .retain_units = 1000}, 1000) == 0u);
-    BOOST_TEST(idle.above_bound({.delay_ms = 1000, .retain_units = 1000}, 1001) == 1001u - 936u);
+    BOOST_TEST(idle.above_bound({.delay_ms = 1000, .retain_units = 1000}, 1001) == 1u);
+    BOOST_TEST(idle.above_bound({.delay_ms = 1000, .retain_units = 200}, 257) == 257u - 200u);
 }
 
 BOOST_AUTO_TEST_CASE(the_bound_follows_a_heap_that_breathes_and_comes_back) {
