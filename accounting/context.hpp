@@ -8,7 +8,8 @@
 //   written under `lock`, by the owner's slow path or by a drainer.
 // Owner: the region; the thread that opened a context closes or parks it.
 // Invariants (outside the lock):
-//   1. bytes(net) <= stock, unless the owner is between its addition and its slow path: what is charged covers what lives.
+//   1. bytes(net) <= stock, unless the owner is between its addition and its slow path, or taking it back at once because it
+//      is not covered: what is charged covers what lives.
 //   2. net > hi exactly when bytes(net) > stock, or when the context is closed by a drain.
 //   3. net < lo means that more than the allowed bytes lie unused (charge_ahead); it is a hint, never needed for exactness.
 // Cost: 0 locked instructions and 0 shared writes on the fast path; a slow path takes `lock` and charges every level once.

@@ -265,7 +265,7 @@ void heap_set_purge(std::uint64_t delay_ms, std::uint64_t retain_bytes) {
 
 void heap_seccomp_seen() {
     units_purge_when_asked_only();
-    large_copy_only();
+    large_make_no_calls();
 }
 
 } // namespace allot

@@ -1,5 +1,6 @@
 #include "alloc/large.hpp"
 
+#include "accounting/base/check.hpp"
 #include "accounting/base/os.hpp"
 #include "alloc/adopt.hpp"
 #include "alloc/misuse.hpp"
@@ -32,9 +33,12 @@ constexpr std::uint32_t max_grown = 64;
 // How many there are of either. Bounds alone rest on them, so relaxed.
 constinit std::atomic<std::uint32_t> nr_displaced{0}, nr_grown{0};
 
-// Written by whoever sets up seccomp, read by who moves a block. relaxed: whoever starts a thread, or allocates after the
-// filter is there, comes after it.
-constinit std::atomic<bool> copies_only{false};
+// Which system calls are made for the sake of moving pages. `no_moves`: one has failed, so from now on blocks are copied;
+// `none`: also what displaced blocks leave stays mapped as it is. Written by who is refused a move and by whoever sets up
+// seccomp, read by who moves or frees. relaxed: whoever starts a thread, or allocates after the filter is there, comes after
+// it.
+enum class page_calls : std::uint8_t { all, no_moves, none };
+constinit std::atomic<page_calls> calls{page_calls::all};
 
 bool count_one(std::atomic<std::uint32_t> &count, std::uint32_t most) {
     if (count.load(std::memory_order_relaxed) >= most) return false; // a few more in a race are no harm
@@ -75,6 +79,7 @@ std::size_t bytes_of_units(std::uint32_t count) { return std::size_t{count} << u
 
 // Units of a displaced block, or its end, before they are free: as they were before something was moved there.
 void map_afresh(std::uint32_t first, std::uint32_t count) {
+    if (calls.load(std::memory_order_relaxed) == page_calls::none) return; // they stay as they are
     if (!os_map_over(address_of(slab_at(first)), bytes_of_units(count))) return; // too many maps: they stay as they are
     for (std::uint32_t i = first; i < first + count; ++i) slab_at(i)->touched_pages = 0;
 }
@@ -93,32 +98,86 @@ void leave_place(slab *s) {
     if (s->place == slab_place::displaced) count_one_less(nr_displaced);
 }
 
+enum class page_move : std::uint8_t { done, refused, place_lost };
+
+// Of a word that is not zero in the first page: where pages have moved there are zeros.
+const std::uint64_t *find_witness(std::uintptr_t page) {
+    const auto *word = reinterpret_cast<const std::uint64_t *>(page);
+    for (std::size_t i = 0; i < page_bytes / sizeof *word; ++i)
+        if (word[i] != 0) return word + i;
+    return nullptr;
+}
+
+// The pages of a block to these units, which are the caller's.
+page_move move_pages(std::uintptr_t from, std::uint32_t first, std::size_t bytes) {
+    const std::uint64_t *witness = find_witness(from);
+    std::uintptr_t to = address_of(slab_at(first));
+    if (os_move_pages(from, to, bytes)) return page_move::done;
+    auto before = page_calls::all;
+    calls.compare_exchange_strong(before, page_calls::no_moves, std::memory_order_relaxed);
+    // Of a block that the program has made several maps of, a system may have moved some.
+    ALLOT_CHECK(witness == nullptr || __atomic_load_n(witness, __ATOMIC_RELAXED) != 0,
+                "the system has moved a part of a block");
+    // What was there may be gone all the same: the system makes room before it finds that it must not move.
+    return os_map_over(to, bytes) ? page_move::refused : page_move::place_lost;
+}
+
+// Their addresses are not in use any more, and nobody may be given them.
+void abandon_units(std::uint32_t first, std::uint32_t count) {
+    for (std::uint32_t i = first; i < first + count; ++i) set_kind(slab_at(i), unit_kind::abandoned);
+}
+
+// The block's pages have gone. Behind it, in its last unit, may lie what was there before.
+void note_moved(std::uint32_t first, std::size_t bytes) {
+    std::size_t pages_of_last = bytes % unit_bytes / page_bytes;
+    for (std::uint32_t left = units_of(bytes); left != 0; --left, ++first) {
+        slab *s = slab_at(first);
+        bool is_more_behind = left == 1 && pages_of_last != 0 && s->touched_pages > pages_of_last;
+        if (!is_more_behind) s->touched_pages = 0;
+    }
+}
+
+struct filled_place {
+    unit_run run; // first is 0: no units
+    slab_place place;
+};
+
+// Other units with room behind them, with what the block holds, by whichever way is cheaper.
+filled_place fill_elsewhere(const slab *s, std::size_t was, std::uint32_t count) {
+    unit_run run = units_alloc_with_room(count);
+    bool moves = run.first != 0 && was >= remap_least_bytes && s->place != slab_place::displaced &&
+                 calls.load(std::memory_order_relaxed) == page_calls::all && count_one(nr_displaced, max_displaced);
+    if (moves) {
+        page_move move = move_pages(address_of(s), run.first, was);
+        if (move == page_move::done) {
+            units_note_used(run.first, was);
+            return {run, slab_place::displaced};
+        }
+        count_one_less(nr_displaced);
+        if (move == page_move::place_lost) {
+            abandon_units(run.first, count);
+            run = units_alloc_with_room(count);
+        }
+    }
+    if (run.first != 0)
+        std::memcpy(reinterpret_cast<void *>(address_of(slab_at(run.first))),
+                    reinterpret_cast<const void *>(address_of(s)), was);
+    return {run, slab_place::full};
+}
+
 // Where nothing follows a block that must grow: elsewhere, with its charge, which is that of the new size already. nullptr:
 // no units.
 void *displace(home *h, slab *s, std::size_t size, std::size_t was, std::size_t bytes) {
-    unit_run run = units_alloc_with_room(units_of(bytes));
+    auto [run, place] = fill_elsewhere(s, was, units_of(bytes));
     if (run.first == 0) return nullptr;
-    std::uintptr_t from = address_of(s), to = address_of(slab_at(run.first));
-    slab_place place = slab_place::full, was_at = s->place;
-    bool pages_moved =
-        was >= remap_least_bytes && was_at != slab_place::displaced && count_one(nr_displaced, max_displaced);
-    if (pages_moved && !os_move_pages(from, to, was)) {
-        pages_moved = false;
-        count_one_less(nr_displaced);
-    }
-    if (pages_moved) {
-        place = slab_place::displaced;
-        units_note_used(run.first, was);
-    } else {
-        std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), was);
-    }
     void *moved = set_header(run, size, bytes, s->obj_cgroup, place);
     trace_alloc(h, moved, size, bytes);
-    trace_free(h, reinterpret_cast<void *>(from));
+    trace_free(h, reinterpret_cast<void *>(address_of(s)));
+    slab_place was_at = s->place;
     set_kind(s, unit_kind::free);
     leave_place(s);
-    if (pages_moved)
-        for (std::uint32_t i = 0; i < units_of(was); ++i) slab_at(unit_of(s) + i)->touched_pages = 0;
+    bool pages_moved = place == slab_place::displaced;
+    if (pages_moved) note_moved(unit_of(s), was);
     free_units(unit_of(s), units_of(was), pages_moved ? 0 : was, was_at);
     return moved;
 }
@@ -172,7 +231,7 @@ void large_free(home *h, slab *s, void *p) {
     if (reinterpret_cast<std::uintptr_t>(p) != address_of(s)) misuse_invalid(s, p);
     std::size_t bytes = s->large_bytes;
     if (s->generation != process_generation()) { // inherited by fork: the pages that this process copied go back
-        (void)os_give_back(address_of(s), bytes);
+        if (calls.load(std::memory_order_relaxed) != page_calls::none) (void)os_give_back(address_of(s), bytes);
         set_kind(s, unit_kind::abandoned);
         return;
     }
@@ -233,7 +292,12 @@ large_resized large_resize(home *h, slab *s, std::size_t size) {
     if (a == nullptr) return {must_move, nullptr};
     if (bytes > was) {
         bool is_current = a == h->current;
-        if (!hooks::charge_growth(a->account, was, bytes)) return {is_current ? refused : must_move, nullptr};
+        if (!hooks::charge_growth(a->account, was, bytes)) {
+            if (is_current) return {refused, nullptr};
+            hooks::unsettled nobodys{}; // who is to have it elsewhere is refused there, or not at all
+            hooks::take_refusal(a->account, nobodys);
+            return {must_move, nullptr};
+        }
         if (!grow_here(s, was, bytes)) {
             if (is_current)
                 if (void *moved = displace(h, s, size, was, bytes)) return {resized, moved};
@@ -248,7 +312,7 @@ large_resized large_resize(home *h, slab *s, std::size_t size) {
     return {resized, block};
 }
 
-void large_copy_only() { copies_only.store(true, std::memory_order_relaxed); }
+void large_make_no_calls() { calls.store(page_calls::none, std::memory_order_relaxed); }
 
 void large_child_start() {
     nr_displaced.store(0, std::memory_order_relaxed);

@@ -10,7 +10,7 @@
 // Usable size: the request rounded up to pages of 4096 bytes, below that to 256, which is what is charged.
 // Invariants: 1. place is `grown` for blocks of up to 64 KiB that came here by realloc, of which there are few at a time;
 //   `displaced` for blocks whose pages have moved, which the system keeps apart from what surrounds them (few, too): their
-//   units are mapped afresh before they are free again; `full` for all others.
+//   units are mapped afresh before they are free again, as long as calls are made; `full` for all others.
 //   2. Charged, usable and large_bytes are one number, of the handle in obj_cgroup.
 #pragma once
 
@@ -64,8 +64,8 @@ inline void large_set_bytes(slab *s, std::size_t size, std::size_t bytes) {
 // where rounding makes the same of it.
 [[nodiscard]] inline bool large_resize_here(slab *s, const void *p, const heap *a, std::size_t size) {
     if (kind_of(s) != unit_kind::large || reinterpret_cast<std::uintptr_t>(p) != address_of(s) ||
-        s->obj_cgroup != a->owner || s->generation != process_generation())
-        return false;
+        s->obj_cgroup != a->owner || a->tag <= no_tag || s->generation != process_generation())
+        return false; // a tag of none: of a thread without a heap
     std::size_t was = s->large_bytes;
     bool is_grown = s->place == slab_place::grown;
     std::size_t bytes = is_grown ? grown_usable(size) : large_usable(size);
@@ -79,8 +79,9 @@ inline void large_set_bytes(slab *s, std::size_t size, std::size_t bytes) {
     return true;
 }
 
-// A seccomp filter may forbid to move pages: from now on what moves is copied. Also in handlers.
-void large_copy_only();
+// A seccomp filter may forbid to move pages: from now on what moves is copied, and what goes stays mapped as it is. Also in
+// handlers.
+void large_make_no_calls();
 void large_child_start();
 
 } // namespace allot

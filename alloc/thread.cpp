@@ -90,10 +90,10 @@ std::uint32_t hash_of(allot_tenant *handle) {
 
 void close_idle_heap(home *h, heap *a) {
     hooks::heap_close(a->account);
-    hooks::owner_put(a->owner);
-    leave_chain(h, a);
     std::uint32_t hash = hash_of(hooks::tenant_of_owner(a->owner)); // of its heir if it is gone: then nobody comes back
     h->closed[hash % home::nr_closed] = hash;
+    hooks::owner_put(a->owner);
+    leave_chain(h, a);
     h->graduated_by_traffic -= a->graduated_by_traffic;
     a->graduated_by_traffic = a->shared_frees = 0;
     // No slab names it, so its bins and lists are empty already.

@@ -29,7 +29,8 @@ enum class over : std::uint32_t { nothing, anything };
 [[nodiscard]] std::uintptr_t os_map_file_anywhere(std::size_t bytes, int fd, std::uint64_t offset); // shared
 void os_unmap(std::uintptr_t address, std::size_t bytes);
 // Moves the pages of a mapping to another one's place; what was there goes. Zeros, and no memory, are left behind. False:
-// nothing happened.
+// nothing was moved, but what was there may be gone, and nothing in its place: Linux unmaps it before it looks at limits and
+// at whether all is one mapping. Where it moves several, since 6.17, the first of them may have moved.
 [[nodiscard]] bool os_move_pages(std::uintptr_t from, std::uintptr_t to, std::size_t bytes);
 [[nodiscard]] bool os_wipe_on_fork(std::uintptr_t address, std::size_t bytes); // a forked child finds zeros there
 // How much of a mapping is in memory, in whole OS pages; of what is not mapped, or where nobody says: 0.

@@ -6,11 +6,17 @@
 #include "alloc/reset.hpp"
 #include "tests/support/allocated.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/sanitized.hpp"
 
 #include <cerrno>
 #include <fstream>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <random>
 #include <string>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <thread>
 #include <vector>
 
@@ -210,6 +216,154 @@ BOOST_FIXTURE_TEST_CASE(a_block_that_is_hemmed_in_moves_its_pages_and_keeps_its_
         heap_free(p);
     }
     heap_set_active(top);
+}
+
+namespace {
+
+// calloc until a block lies there; whether it is all zero.
+bool is_zero_if_had_again(const char *there, std::size_t size) {
+    std::vector<void *> others;
+    bool was_had = false, is_zero = true;
+    for (int i = 0; i < 24 && !was_had; ++i) {
+        char *p = static_cast<char *>(heap_calloc(1, size));
+        was_had = p == there;
+        is_zero = is_zero && is_filled(p, size, 0);
+        others.push_back(p);
+    }
+    for (void *p : others) heap_free(p);
+    return was_had && is_zero;
+}
+
+} // namespace
+
+// The last unit of a block holds more than the block: what earlier blocks left there. That does not move.
+BOOST_FIXTURE_TEST_CASE(what_lies_behind_pages_that_move_is_cleared_by_calloc, allocated) {
+    heap_trim(0);
+    char *earlier = static_cast<char *>(heap_malloc(512 * kib));
+    std::memset(earlier, 0xee, 512 * kib);
+    heap_free(earlier);
+    {
+        hemmed_in h(300 * kib);
+        BOOST_TEST_REQUIRE((h.block == earlier));
+        char *p = static_cast<char *>(heap_realloc(h.block, 2 * mib));
+        BOOST_TEST((p != earlier));
+        BOOST_TEST(is_zero_if_had_again(earlier, 512 * kib));
+        heap_free(p);
+    }
+    heap_trim(0);
+    hemmed_in h(512 * kib); // the same of a block that has been larger
+    std::memset(h.block, 0xee, 512 * kib);
+    BOOST_TEST_REQUIRE((heap_realloc(h.block, 300 * kib) == h.block));
+    char *p = static_cast<char *>(heap_realloc(h.block, 2 * mib));
+    BOOST_TEST((p != h.block));
+    BOOST_TEST(is_zero_if_had_again(h.block, 512 * kib));
+    heap_free(p);
+}
+
+// The system takes away what is at the new place before it finds that it must not move anything: here because the process
+// has more than it may have.
+BOOST_FIXTURE_TEST_CASE(where_pages_cannot_be_moved_they_are_copied, allocated) {
+    child_end end = in_child([&] {
+        heap_free(heap_malloc(48 * mib)); // memory to go to
+        hemmed_in first(512 * kib), second(512 * kib);
+        number_pages(first.block, 512 * kib);
+        number_pages(second.block, 512 * kib);
+        rlimit before{}, little{};
+        if (getrlimit(RLIMIT_AS, &before) != 0) return 2;
+        little = {mib, before.rlim_max};
+        if (setrlimit(RLIMIT_AS, &little) != 0) return 2;
+        for (char *block : {first.block, second.block}) {
+            char *p = static_cast<char *>(heap_realloc(block, 2 * mib));
+            if (p == nullptr || p == block || !are_pages_numbered(p, 512 * kib)) return 3;
+            std::memset(p, 1, 2 * mib);
+            heap_free(p);
+        }
+        if (setrlimit(RLIMIT_AS, &before) != 0) return 2; // a recount takes memory
+        return verify().differences == 0 ? 0 : 4;
+    });
+    BOOST_TEST(end.exited_with(0), end.status);
+}
+
+namespace {
+
+// From now on the process dies of these.
+bool forbid(std::initializer_list<long> calls) {
+    std::vector<sock_filter> program{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+    for (long call : calls) {
+        program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0, 1));
+        program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+    }
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    sock_fprog whole{static_cast<unsigned short>(program.size()), program.data()};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &whole) == 0;
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(once_seccomp_is_set_up_blocks_grow_and_go_without_a_call, allocated) {
+    child_end end = in_child([&] {
+        heap_free(heap_malloc(48 * mib));
+        hemmed_in first(512 * kib), second(512 * kib);
+        number_pages(first.block, 512 * kib);
+        number_pages(second.block, 512 * kib);
+        char *moved_before = static_cast<char *>(heap_realloc(first.block, mib));
+        std::memset(moved_before, 0xee, mib);
+        heap_seccomp_seen();
+        if (!forbid({SYS_mremap, SYS_madvise, SYS_mmap, SYS_munmap})) return 2;
+        char *p = static_cast<char *>(heap_realloc(second.block, 2 * mib));
+        if (p == nullptr || p == second.block || !are_pages_numbered(p, 512 * kib)) return 3;
+        heap_free(p);
+        heap_free(moved_before);
+        return is_zero_if_had_again(moved_before, mib) ? 0 : 4;
+    });
+    BOOST_TEST(end.exited_with(0), end.status);
+}
+
+// What a child inherited it cannot give back by another call than a program is known to make.
+BOOST_FIXTURE_TEST_CASE(once_seccomp_is_set_up_what_was_inherited_goes_without_a_call, allocated) {
+    void *inherited = heap_malloc(mib);
+    child_end end = in_child([&] {
+        heap_free(heap_malloc(mib));
+        heap_seccomp_seen();
+        if (!forbid({SYS_madvise})) return 2;
+        heap_free(inherited);
+        return 0;
+    });
+    BOOST_TEST(end.exited_with(0), end.status);
+    heap_free(inherited);
+}
+
+// Its limit only says where it cannot grow: nobody was refused anything, and nobody is later.
+BOOST_FIXTURE_TEST_CASE(growth_of_anothers_block_that_moves_instead_is_no_refusal, allocated) {
+    allot_tenant *a = make("/case/a", "8M"), *b = make("/case/b", "4M"), *c = make("/case/c");
+    heap_set_active(b);
+    void *of_b = heap_malloc(3 * mib);
+    heap_set_active(a);
+    void *of_a = heap_malloc(3 * mib), *rest = heap_malloc(4 * mib);
+    heap_set_active(c);
+    of_a = heap_realloc(of_a, 5 * mib);
+    BOOST_TEST((heap_owner_of(of_a) == c));
+    heap_set_active(a);
+    heap_free(rest);
+    of_b = heap_realloc(of_b, 5 * mib);
+    BOOST_TEST((heap_owner_of(of_b) == a));
+    for (allot_tenant *t : {a, b, c}) BOOST_TEST(keyed(t, "memory.events", "oom") == 0u);
+    heap_free(of_a);
+    heap_free(of_b);
+    heap_set_active(top);
+}
+
+// A child whose books could not be made charges nobody, whose number is that of who has no heap.
+BOOST_FIXTURE_TEST_CASE(a_thread_without_a_heap_grows_nothing_by_itself, allocated) {
+    void *p = heap_malloc(100 * kib);
+    slab *s = slab_of(p);
+    std::uint32_t owner = s->obj_cgroup;
+    s->obj_cgroup = 0;
+    BOOST_TEST(!large_resize_here(s, p, &heap_of_nobody, 110 * kib));
+    heap wiped{};
+    BOOST_TEST(!large_resize_here(s, p, &wiped, 110 * kib));
+    s->obj_cgroup = owner;
+    heap_free(p);
 }
 
 // Each moved block is a map or two of its own while it lives, and not one longer; and there are few of them.
