@@ -79,7 +79,7 @@ std::size_t bytes_of_units(std::uint32_t count) { return std::size_t{count} << u
 
 // Units of a displaced block, or its end, before they are free: as they were before something was moved there.
 void map_afresh(std::uint32_t first, std::uint32_t count) {
-    if (calls.load(std::memory_order_relaxed) == page_calls::none) return; // they stay as they are
+    if (calls.load(std::memory_order_relaxed) == page_calls::none) return;       // they stay as they are
     if (!os_map_over(address_of(slab_at(first)), bytes_of_units(count))) return; // too many maps: they stay as they are
     for (std::uint32_t i = first; i < first + count; ++i) slab_at(i)->touched_pages = 0;
 }

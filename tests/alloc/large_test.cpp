@@ -262,7 +262,8 @@ BOOST_FIXTURE_TEST_CASE(what_lies_behind_pages_that_move_is_cleared_by_calloc, a
 
 // The system takes away what is at the new place before it finds that it must not move anything: here because the process
 // has more than it may have.
-BOOST_FIXTURE_TEST_CASE(where_pages_cannot_be_moved_they_are_copied, allocated) {
+BOOST_FIXTURE_TEST_CASE(where_pages_cannot_be_moved_they_are_copied, allocated,
+                        *boost::unit_test::precondition(address_space_can_be_limited)) {
     child_end end = in_child([&] {
         heap_free(heap_malloc(48 * mib)); // memory to go to
         hemmed_in first(512 * kib), second(512 * kib);
@@ -300,7 +301,8 @@ bool forbid(std::initializer_list<long> calls) {
 
 } // namespace
 
-BOOST_FIXTURE_TEST_CASE(once_seccomp_is_set_up_blocks_grow_and_go_without_a_call, allocated) {
+BOOST_FIXTURE_TEST_CASE(once_seccomp_is_set_up_blocks_grow_and_go_without_a_call, allocated,
+                        *boost::unit_test::precondition(address_space_can_be_limited)) {
     child_end end = in_child([&] {
         heap_free(heap_malloc(48 * mib));
         hemmed_in first(512 * kib), second(512 * kib);
@@ -320,7 +322,8 @@ BOOST_FIXTURE_TEST_CASE(once_seccomp_is_set_up_blocks_grow_and_go_without_a_call
 }
 
 // What a child inherited it cannot give back by another call than a program is known to make.
-BOOST_FIXTURE_TEST_CASE(once_seccomp_is_set_up_what_was_inherited_goes_without_a_call, allocated) {
+BOOST_FIXTURE_TEST_CASE(once_seccomp_is_set_up_what_was_inherited_goes_without_a_call, allocated,
+                        *boost::unit_test::precondition(address_space_can_be_limited)) {
     void *inherited = heap_malloc(mib);
     child_end end = in_child([&] {
         heap_free(heap_malloc(mib));
