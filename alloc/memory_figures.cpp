@@ -12,28 +12,44 @@ namespace allot {
 
 namespace {
 
-// Of large slots a few are listed at once and only their first page is touched; behind what is listed may lie what an
-// earlier use of the unit has touched. Live slots of another thread's slab, read while it changes, may be off by a few, also
+// What its header says of a unit at one moment, for the system is asked without the lock. Of slabs: bytes of slots that are
+// listed and of those that are free. Live slots of another thread's slab, read while it changes, may be off by a few, also
 // below 0.
-void add_slab(memory_figures &all, const slab *s) {
+struct unit_now {
+    unit_kind kind;
+    bool is_inherited; // shared with the parent until written to
+    std::uint64_t listed, free;
+};
+
+unit_now look_at(const slab *s) {
+    units_held hold;
+    unit_now now{kind_of(s), false, 0, 0};
+    if (now.kind != unit_kind::private_slab && now.kind != unit_kind::shared_slab) return now;
+    now.is_inherited = s->generation != process_generation();
     std::uint32_t carved = read_shared(s->carved), live = live_slots(s);
-    std::uint64_t free = live <= carved ? std::uint64_t{carved - live} * s->slot_bytes : 0;
-    std::uint64_t listed = (std::uint64_t{carved} * s->slot_bytes + page_bytes - 1) / page_bytes * page_bytes;
+    now.listed = std::uint64_t{carved} * s->slot_bytes;
+    now.free = live <= carved ? std::uint64_t{carved - live} * s->slot_bytes : 0;
+    return now;
+}
+
+// Of large slots a few are listed at once and only their first page is touched; behind what is listed may lie what an
+// earlier use of the unit has touched.
+void add_slab(memory_figures &all, const slab *s, const unit_now &now) {
+    std::uint64_t listed = (now.listed + page_bytes - 1) / page_bytes * page_bytes;
     if (listed > unit_bytes) listed = unit_bytes;
     std::uint64_t resident = os_resident_bytes(address_of(s), listed);
     std::uint64_t behind = listed < unit_bytes ? os_resident_bytes(address_of(s) + listed, unit_bytes - listed) : 0;
     all.resident += resident + behind;
-    if (s->generation != process_generation()) return; // inherited: shared with the parent until written to
-    all.cache += (free < resident ? free : resident) + behind;
+    if (!now.is_inherited) all.cache += (now.free < resident ? now.free : resident) + behind;
 }
 
 void add_unit(memory_figures &all, const slab *s) {
-    unit_kind kind = kind_of(s);
-    if (kind == unit_kind::private_slab || kind == unit_kind::shared_slab) return add_slab(all, s);
+    unit_now now = look_at(s);
+    if (now.kind == unit_kind::private_slab || now.kind == unit_kind::shared_slab) return add_slab(all, s, now);
     std::uint64_t resident = os_resident_bytes(address_of(s), unit_bytes);
     all.resident += resident;
-    if (kind == unit_kind::free) all.cache += resident;
-    if (kind == unit_kind::reserve) all.overhead += resident;
+    if (now.kind == unit_kind::free) all.cache += resident;
+    if (now.kind == unit_kind::reserve) all.overhead += resident;
 }
 
 } // namespace

@@ -61,22 +61,36 @@ void recount(recount_sink &sink) {
 void recount(recount_sink &) {}
 #endif
 
+namespace {
+
+// While other threads work: held, a unit that is in use is so for one thing.
+void add_unit(heap_statistics &found, const slab *s) {
+    units_held hold;
+    unit_kind kind = kind_of(s);
+    bool is_large = kind == unit_kind::large;
+    if (!is_large && kind != unit_kind::private_slab && kind != unit_kind::shared_slab) return;
+    if (s->generation != process_generation()) return;
+    if (is_large) {
+        found.large_objects++;
+        found.large_bytes += __atomic_load_n(&s->large_bytes, __ATOMIC_RELAXED);
+        return;
+    }
+    // Read while another thread changes it, the difference may be off by a few, also below 0.
+    std::uint32_t live = live_slots(s);
+    if (live > s->capacity) return;
+    found.live_objects += live;
+    found.live_bytes += std::uint64_t{live} * s->slot_bytes;
+}
+
+} // namespace
+
 heap_statistics heap_statistics_get() {
     heap_statistics found{};
     home *h = home_here();
     if (h == nullptr || h->busy) return found; // a handler amid a slow path: the locks below may be this thread's own
     visit here(h);
-    for_each_header([&](const slab *s) {
-        if (is_cut(s)) {
-            // Read while another thread changes it, the difference may be off by a few, also below 0.
-            std::uint32_t live = live_slots(s) <= s->capacity ? live_slots(s) : 0;
-            found.live_objects += live;
-            found.live_bytes += std::uint64_t{live} * s->slot_bytes;
-        } else if (s->kind == unit_kind::large) {
-            found.large_objects++;
-            found.large_bytes += s->large_bytes;
-        }
-    });
+    std::uint32_t frontier = arena_frontier();
+    for (std::uint32_t unit = 1; unit < frontier; ++unit) add_unit(found, slab_at(unit));
     found.live_objects += found.large_objects;
     found.live_bytes += found.large_bytes;
     unit_statistics units = units_statistics();

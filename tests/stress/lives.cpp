@@ -94,6 +94,7 @@ public:
                 threads.emplace_back([this, round, t] {
                     live(settings_.seed * 7919u + static_cast<unsigned>(round) * 131u + t, of_a_life);
                 });
+            for (int i = 0; i < 8; ++i) read_figures();
             fork_amid();
             for (std::thread &t : threads) t.join();
             judge("after a round", false);
@@ -234,6 +235,14 @@ private:
     }
 
     // --- everything else --------------------------------------------------------------------------------------------
+
+    // Whoever reads while others work sees each block as it is at some moment, or not at all.
+    static void read_figures() {
+        char text[4096];
+        heap_statistics now = heap_statistics_get();
+        if (now.live_bytes > now.mapped_bytes + 64 * mib) wrong("more lives than there is", nullptr, now.live_bytes);
+        if (tenant_get(tenant_root(), "memory.stat", text, sizeof text) <= 0) wrong("no figures", nullptr, 0);
+    }
 
     // A child has zeros from calloc, inherits contents, and pays for nothing that it inherited.
     void fork_amid() {
