@@ -11,8 +11,9 @@ namespace allot {
 
 namespace {
 
-// Which tenant is being reset; nullptr: none. Written under the lock; read by threads that begin to work for one, relaxed,
-// after they have said for whom: the membarrier of tenant_closed is between.
+// Which tenant is being reset; nullptr: none. Written under the lock; read by threads that begin to work for one after they
+// have said for whom: the membarrier of tenant_closed is between. Its end is release and acquire: what was looked at for the
+// reset was looked at before who finds it ended allocates.
 struct closing {
     process_lock lock;
     std::atomic<allot_tenant *> tenant;
@@ -64,10 +65,10 @@ void use_heap(home *h) {
 // In a visit, or with signals blocked. The heap stays that of the tenant before where no other can be opened.
 bool work_for(home *h, allot_tenant *tenant) {
     // release: who finds it here sees what the thread has done for the tenant before. That it is found in time, or the
-    // closed tenant here (relaxed), is what the membarrier is for.
+    // closed tenant here, is what the membarrier is for.
     h->works_for.store(tenant, std::memory_order_release);
     order_own_steps();
-    if (allot_tenant *other = closed.tenant.load(std::memory_order_relaxed); other != nullptr) [[unlikely]]
+    if (allot_tenant *other = closed.tenant.load(std::memory_order_acquire); other != nullptr) [[unlikely]]
         if (living(tenant) == other) lock_guard wait(closed.lock);
     heap *a = heap_of(h, tenant);
     if (a != nullptr) h->chosen.store(a, std::memory_order_release); // it is filled in
@@ -156,7 +157,7 @@ tenant_closed::tenant_closed(allot_tenant *tenant) : tenant_(tenant) {
 }
 
 tenant_closed::~tenant_closed() {
-    closed.tenant.store(nullptr, std::memory_order_relaxed);
+    closed.tenant.store(nullptr, std::memory_order_release);
     closed.lock.unlock();
 }
 
