@@ -51,11 +51,13 @@ void clear(tenant &t, std::size_t from, std::size_t to) {
 // handle are what they were of an unused one until the tenant is there.
 void initialise(tenant &t, std::uint32_t index, std::uint32_t parent, std::uint32_t depth) {
     std::uint32_t generation = t.generation.load(std::memory_order_relaxed);
-    clear(t, 0, offsetof(tenant, generation));
+    clear(t, 0, offsetof(tenant, counter.parent));
+    clear(t, offsetof(tenant, counter.parent) + sizeof t.counter.parent, offsetof(tenant, generation));
     clear(t, offsetof(tenant, on_refusal), offsetof(tenant, index));
     clear(t, offsetof(tenant, index) + sizeof t.index, sizeof t);
     if (t.index != index) t.index = index; // of a fresh one
-    t.counter.parent = parent;
+    // relaxed: an estimate walks up from a tenant that may end meanwhile; whoever has the new one has it through a handle.
+    __atomic_store_n(&t.counter.parent, parent, __ATOMIC_RELAXED);
     t.counter.depth = depth;
     t.counter.max.store(unlimited, std::memory_order_relaxed);
     t.counter.high.store(unlimited, std::memory_order_relaxed);

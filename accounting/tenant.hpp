@@ -89,7 +89,9 @@ inline constexpr std::uint32_t no_descendants_max = ~std::uint32_t{0};
 inline record_links links_of(tenant &t) { return {t.next_sibling, t.previous_sibling}; }
 inline constexpr std::uint32_t root_index = 1;
 inline tenant &root_tenant() { return record_at<tenant>(root_index); }
-inline tenant *parent_of(const tenant &t) { return record_of<tenant>(t.counter.parent); }
+inline tenant *parent_of(const tenant &t) {
+    return record_of<tenant>(__atomic_load_n(&t.counter.parent, __ATOMIC_RELAXED));
+}
 
 // --- C handles ------------------------------------------------------------------------------------------------------
 inline allot_tenant *handle_to(const tenant &t) {

@@ -38,8 +38,9 @@ public:
     }
     // After units were freed: how many of the nr_dirty lie above the bound.
     std::uint32_t above_bound(const purge_settings &settings, std::uint32_t nr_dirty) {
-        if (nr_dirty <= bound_ || nr_dirty <= settings.retain_units) return 0;
-        std::uint32_t stay = bound_ - bound_ / 4; // some room, or each unit that is freed would cost a call
+        std::uint32_t bound = least_bound + raised_;
+        if (nr_dirty <= bound || nr_dirty <= settings.retain_units) return 0;
+        std::uint32_t stay = bound - bound / 4; // some room, or each unit that is freed would cost a call
         std::uint32_t due = nr_dirty - (stay > settings.retain_units ? stay : settings.retain_units);
         sent_away_ += due;
         return due;
@@ -62,7 +63,7 @@ private:
     void want_back(std::uint32_t count);
 
     static constexpr std::uint32_t least_bound = 256, most_bound = 4096; // 64 MiB, 1 GiB
-    std::uint32_t bound_ = least_bound;
+    std::uint32_t raised_ = 0;    // the bound less least_bound: all zero at the start costs no bytes of the library
     std::uint32_t sent_away_ = 0; // above the bound, lately: it halves each epoch
     std::uint64_t epoch_end_ms_ = 0, last_look_ms_ = 0;
     std::uint32_t least_ = 0; // of dirty free units since the epoch began
