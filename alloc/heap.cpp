@@ -188,18 +188,44 @@ slab *find_slab(home *h, heap *a, unsigned size_class) {
     return s;
 }
 
+// Whether carving would touch memory that nobody has touched.
+bool would_be_fresh(const slab *s) {
+    return s->carved < s->capacity &&
+           std::size_t{s->carved} * s->slot_bytes >= std::size_t{s->touched_pages} * carve_bytes;
+}
+
+// A slab in a bin has no slot listed. One of the class that has, if carving more of the first would touch fresh memory: what
+// has come back meanwhile serves before that. nullptr: none.
+slab *warmer_slab(home *h, heap *a, slab *in_bin) {
+    if (!would_be_fresh(in_bin)) return nullptr;
+    if (remote_collect(h) && (in_bin->list & 1) == 0) return in_bin;
+    std::uint32_t &list = a != nullptr ? a->partial[in_bin->size_class] : h->shared_partial[in_bin->size_class];
+    if (list == 0 || (slab_at(list)->list & 1) != 0) return nullptr;
+    slab *s = slab_at(list);
+    partial_unlink(list, s);
+    take_out_of_bin(h, in_bin);
+    set_place(in_bin, slab_place::listed);
+    partial_link(list, in_bin); // behind it are others that are warmer, perhaps: they come when it is used up
+    return s;
+}
+
 // A slab with a free slot in the bin of the class, of a heap or (nullptr) of all small tenants of this home together;
 // nullptr: no memory.
 slab *refill_bin(home *h, heap *a, unsigned size_class) {
+    slab *s = nullptr;
     if (bin_word bin = bin_now(h, a, size_class); bin != 0) {
         slab *in_bin = slab_of_bin(bin);
-        if (has_slot(h, in_bin)) return in_bin;
-        take_out_of_bin(h, in_bin);
-        set_place(in_bin, slab_place::full);
+        if ((in_bin->list & 1) == 0) return in_bin;
+        s = warmer_slab(h, a, in_bin);
+        if (s == in_bin || (s == nullptr && carve(h, in_bin))) return in_bin;
+        if (s == nullptr) {
+            take_out_of_bin(h, in_bin);
+            set_place(in_bin, slab_place::full);
+        }
     }
     home_look(h, units_now_ms());
     if (a != nullptr) hooks::heap_fold(a->account);
-    slab *s = find_slab(h, a, size_class);
+    if (s == nullptr) s = find_slab(h, a, size_class);
     if (s == nullptr) return nullptr;
     set_place(s, slab_place::in_bin);
     if (a != nullptr) {
