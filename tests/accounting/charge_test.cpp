@@ -14,6 +14,7 @@
 #include <list>
 #include <memory>
 #include <random>
+#include <thread>
 
 using namespace allot;
 
