@@ -80,12 +80,23 @@ void cut(home *h, slab *s, unsigned size_class) {
     write_shared(s->carved, std::uint32_t{0});
 }
 
+// Of a slab that is still cut, whose slots were freed in whatever order: given out in theirs again, they are next to each other.
+// Where a page has not several of them, their order is no matter.
+void list_anew(slab *s) {
+    if (s->slot_bytes >= carve_bytes) return;
+    s->list = end_of_list(address_of(s));
+    write_shared(s->carved, std::uint32_t{0});
+}
+
 // Its fields are all written before its kind says what it is. a: whose it is; nullptr: shared, with this vector.
 slab *new_slab(home *h, unsigned size_class, heap *a, std::uint32_t *owners) {
     slab_unit unit = units_alloc_for_slab(size_class);
     if (unit.first == 0) return nullptr;
     slab *s = slab_at(unit.first);
-    if (!unit.is_cut) cut(h, s, size_class);
+    if (unit.is_cut)
+        list_anew(s);
+    else
+        cut(h, s, size_class);
     // From now on written by compare-and-swap (adopt.cpp) or to `nobody` (transfer.cpp), until the unit is free again.
     write_shared(s->owner, a != nullptr ? a->tag : nobody);
     write_shared(s->countdown, std::uint32_t{0});
