@@ -51,6 +51,14 @@ allot_tenant *tenant_create_path(const char *path);
 [[nodiscard]] std::uint32_t obj_cgroup_get(allot_tenant *);
 // The same without a reference: only for as long as the caller knows that the tenant is not destroyed.
 std::uint32_t obj_cgroup_of(allot_tenant *);
+// The generation of the tenant's record, which is the handle's for as long as the tenant lives; its address stays for the life of
+// the process. Written by who destroys the tenant, under the registry lock; read by anyone, acquire: what is loaded next is no
+// older. nullptr: nothing is accounted.
+const std::atomic<std::uint32_t> *tenant_generation(allot_tenant *);
+inline bool tenant_is_of(allot_tenant *handle, const std::atomic<std::uint32_t> &generation) {
+    return generation.load(std::memory_order_acquire) ==
+           static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(handle) >> 32);
+}
 // Whom the objects of that handle belong to now. The caller holds a reference.
 allot_tenant *tenant_of(std::uint32_t obj_cgroup);
 

@@ -155,6 +155,12 @@ std::uint32_t obj_cgroup_of(allot_tenant *handle) {
     return tenant_or_heir(handle).obj_cgroup.load(std::memory_order_relaxed);
 }
 
+const std::atomic<std::uint32_t> *tenant_generation(allot_tenant *handle) {
+    if (!region_is_mapped()) return nullptr;
+    const tenant *t = record_of<tenant>(static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(handle)));
+    return t != nullptr ? &t->generation : nullptr;
+}
+
 allot_tenant *tenant_of(std::uint32_t index) {
     tenant *t = region_is_mapped() ? tenant_named_by(index) : nullptr;
     while (t != nullptr) {

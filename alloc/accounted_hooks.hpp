@@ -27,6 +27,9 @@ struct accounted_hooks {
     struct heap_part {
         context *ctx;
         std::uint32_t obj_cgroup;
+        // Whose it was when it was opened, and what tells that it still is; null: whoever asks looks it up.
+        allot_tenant *tenant;
+        const std::atomic<std::uint32_t> *generation;
     };
 
     static bool start(recount_source source);
@@ -37,6 +40,16 @@ struct accounted_hooks {
         heap.ctx = counting ? context_open(obj_cgroup) : nullptr;
         if (heap.ctx == nullptr) // the region cannot grow: go on uncounted rather than not at all
             heap.ctx = &uncounted_context;
+        heap.tenant = counting ? tenant_of(obj_cgroup) : nullptr;
+        heap.generation = counting ? tenant_generation(heap.tenant) : nullptr;
+    }
+    static bool heap_serves(const heap_part &heap, allot_tenant *tenant) {
+        return heap.tenant == tenant && heap.generation != nullptr && tenant_is_of(tenant, *heap.generation);
+    }
+    static allot_tenant *heap_tenant(const heap_part &heap) {
+        if (heap_serves(heap, heap.tenant)) [[likely]]
+            return heap.tenant;
+        return tenant_of_owner(heap.obj_cgroup);
     }
     static void heap_close(heap_part &heap) {
         if (heap.ctx != nullptr && heap.ctx != &uncounted_context) context_close(heap.ctx);

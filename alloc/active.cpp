@@ -37,16 +37,21 @@ allot_tenant *chosen() {
     return thread_here.active_tenant != nullptr ? thread_here.active_tenant : hooks::default_tenant();
 }
 
+// Where a home remembers which heap a handle led to. Handles of tenants made one after the other differ in their low bits.
+std::size_t tenant_slot(allot_tenant *tenant) { return reinterpret_cast<std::uintptr_t>(tenant) % home::nr_by_tenant; }
+
 // In a visit; nullptr: no memory for a heap.
 heap *heap_of(home *h, allot_tenant *tenant) {
+    heap *&seen = h->by_tenant[tenant_slot(tenant)];
+    if (seen != nullptr && hooks::heap_serves(seen->account, tenant)) [[likely]]
+        return seen;
     // No reference: the heap has held one for as long as it has been here, so what it names has not become another's.
-    if (heap *a = heap_known(h, hooks::owner_now(tenant))) [[likely]]
-        return a;
+    if (heap *a = heap_known(h, hooks::owner_now(tenant))) return seen = a;
     std::uint32_t owner = hooks::owner_get(tenant);
     heap_comes_back(h, tenant);
     heap *a = heap_for_owner(h, owner);
     hooks::owner_put(owner); // the heap holds its own reference
-    return a;
+    return a != nullptr ? seen = a : nullptr;
 }
 
 heap *chosen_heap(const home *h) { return h->chosen.load(std::memory_order_relaxed); }
@@ -83,7 +88,7 @@ bool is_asked_for(const home *h) {
 }
 
 // By the heap, which knows whom it belongs to when the tenant is gone, however long ago.
-allot_tenant *chosen_now(const home *h) { return hooks::tenant_of_owner(chosen_heap(h)->owner); }
+allot_tenant *chosen_now(const home *h) { return hooks::heap_tenant(chosen_heap(h)->account); }
 
 void change_to(home *h, allot_tenant *tenant) {
     thread_here.active_tenant = tenant;

@@ -96,7 +96,10 @@ struct home {
     std::atomic<std::uint32_t> thread_id; // read without the lock by who lists threads
     static constexpr unsigned nr_by_owner = 512;
     heap *by_owner[nr_by_owner]; // chains of the heaps whose owners have this remainder
-    heap *reuse_next;            // where the search for a heap to reuse goes on; nullptr: at the first
+    // Heaps by the low bits of the handles that led to them last; a heap that serves another tenant by now says so itself.
+    static constexpr unsigned nr_by_tenant = 1024;
+    heap *by_tenant[nr_by_tenant];
+    heap *reuse_next; // where the search for a heap to reuse goes on; nullptr: at the first
     std::uint32_t nr_heaps, graduated_by_traffic;
     // How many heaps there may be beyond the usual before those that own no slab are reused. It grows as tenants whose heaps
     // were reused become active again; they are remembered by a hash of their handles. It ends with the thread.

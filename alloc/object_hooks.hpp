@@ -53,6 +53,10 @@ concept object_hooks = requires(typename H::slab_part &slab, typename H::heap_pa
     { H::default_tenant() } -> std::same_as<allot_tenant *>; // of the process
     { H::owner_get(tenant) } -> std::same_as<std::uint32_t>; // its owner, with a reference for the caller
     { H::owner_now(tenant) } -> std::same_as<std::uint32_t>; // without: at this moment
+    {
+        H::heap_serves(heap, tenant)
+        } -> std::same_as<bool>; // it was opened for the tenant, who lives; false: perhaps not
+    { H::heap_tenant(heap) } -> std::same_as<allot_tenant *>; // whom its owner belongs to now
     { H::tenant_of_owner(owner) } -> std::same_as<allot_tenant *>;
     {H::owner_path(owner, path, bytes)}; // for messages: where the tenant stands; "" if that means nothing
     {H::owner_grab(owner)};
@@ -94,6 +98,8 @@ struct null_hooks {
     static allot_tenant *default_tenant() { return nullptr; }
     static std::uint32_t owner_get(allot_tenant *) { return 1; }
     static std::uint32_t owner_now(allot_tenant *) { return 1; }
+    static bool heap_serves(const heap_part &, allot_tenant *) { return true; }
+    static allot_tenant *heap_tenant(const heap_part &) { return nullptr; }
     static allot_tenant *tenant_of_owner(std::uint32_t) { return nullptr; }
     static void owner_path(std::uint32_t, char *path, std::size_t) { *path = '\0'; }
     static void owner_grab(std::uint32_t) {}
