@@ -62,7 +62,7 @@ private:
 
     void want_back(std::uint32_t count);
 
-    static constexpr std::uint32_t least_bound = 256, most_bound = 4096; // 64 MiB, 1 GiB
+    static constexpr std::uint32_t least_bound = 64, most_bound = 4096; // 16 MiB, 1 GiB
     std::uint32_t raised_ = 0;    // the bound less least_bound: all zero at the start costs no bytes of the library
     std::uint32_t sent_away_ = 0; // above the bound, lately: it halves each epoch
     std::uint64_t epoch_end_ms_ = 0, last_look_ms_ = 0;

@@ -74,7 +74,7 @@ BOOST_FIXTURE_TEST_CASE(free_dirty_units_are_bounded_without_being_asked, alloca
     unit_run run = units_alloc(400);
     BOOST_TEST_REQUIRE(run.first != 0u);
     free_used(run.first, 400);
-    BOOST_TEST(units_statistics().dirty_free <= 256u);
+    BOOST_TEST(units_statistics().dirty_free <= 64u);
 }
 
 BOOST_FIXTURE_TEST_CASE(alignments_hold_from_two_units_to_a_gibibyte, allocated) {

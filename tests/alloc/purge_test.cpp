@@ -49,8 +49,8 @@ BOOST_AUTO_TEST_CASE(what_is_retained_and_what_nobody_wants_purged_is_never_due)
 
 BOOST_AUTO_TEST_CASE(above_the_bound_memory_goes_at_once_with_some_room) {
     idle_memory idle;
-    BOOST_TEST(idle.above_bound({}, 256) == 0u);
-    BOOST_TEST(idle.above_bound({}, 257) == 257u - 192u);
+    BOOST_TEST(idle.above_bound({}, 64) == 0u);
+    BOOST_TEST(idle.above_bound({}, 65) == 65u - 48u);
     BOOST_TEST(idle.above_bound({.delay_ms = 1000, .retain_units = 1000}, 1000) == 0u);
     BOOST_TEST(idle.above_bound({.delay_ms = 1000, .retain_units = 1000}, 1001) == 1u);
     BOOST_TEST(idle.above_bound({.delay_ms = 1000, .retain_units = 200}, 257) == 257u - 200u);
@@ -78,12 +78,12 @@ BOOST_AUTO_TEST_CASE(the_bound_follows_a_heap_that_breathes_and_comes_back) {
 BOOST_AUTO_TEST_CASE(fresh_memory_that_nobody_sent_away_does_not_raise_the_bound) {
     idle_memory idle;
     idle.note_taken_fresh(10000);
-    BOOST_TEST(idle.above_bound({}, 257) != 0u);
+    BOOST_TEST(idle.above_bound({}, 65) != 0u);
     purge_settings settings{.delay_ms = 1000, .retain_units = 0};
-    idle.look(settings, 257, 1000);
-    idle.look(settings, 257, 9000); // long ago
+    idle.look(settings, 65, 1000);
+    idle.look(settings, 65, 9000); // long ago
     idle.note_taken_fresh(10000);
-    BOOST_TEST(idle.above_bound({}, 257) != 0u);
+    BOOST_TEST(idle.above_bound({}, 65) != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(the_bound_has_an_end) {
