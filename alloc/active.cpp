@@ -4,6 +4,7 @@
 #include "alloc/adopt.hpp"
 #include "alloc/alloc.hpp"
 #include "alloc/lock.hpp"
+#include "alloc/metadata.hpp"
 #include "alloc/trace.hpp"
 #include "alloc/visit.hpp"
 
@@ -57,13 +58,13 @@ heap *heap_of(home *h, allot_tenant *tenant) {
 heap *chosen_heap(const home *h) { return h->chosen.load(std::memory_order_relaxed); }
 
 // What the fast path shall find.
-heap *shown_heap(const home *h) { return trace_is_on() ? &heap_of_nobody : h->current; }
+heap_front *shown_front(const home *h) { return trace_is_on() ? &front_of_nobody : h->current->front; }
 
 // In a visit. In an unaccounted scope the root's, if it can be had.
 void use_heap(home *h) {
     heap *roots = thread_here.unaccounted != 0 ? heap_of(h, hooks::root_tenant()) : nullptr;
     h->current = roots != nullptr ? roots : chosen_heap(h);
-    write_shared(thread_here.active, shown_heap(h));
+    write_shared(thread_here.active, shown_front(h));
     order_own_steps();
 }
 
@@ -132,7 +133,7 @@ void serve_requests(home *h) {
         if (to != nullptr) {
             change_to(h, to);
         } else {
-            write_shared(thread_here.active, shown_heap(h));
+            write_shared(thread_here.active, shown_front(h));
             order_own_steps();
         }
     } while (is_asked_for(h));
@@ -202,7 +203,7 @@ void heap_moves_wait_begin() { ++thread_here.moves_wait; }
 void heap_moves_wait_end() {
     if (--thread_here.moves_wait != 0) return;
     home *h = thread_here.in_home;
-    if (h != nullptr && h->tag != 0 && !h->busy && is_asked_for(h)) serve_requests(h);
+    if (h != nullptr && !forked_since_start() && !h->busy && is_asked_for(h)) serve_requests(h);
 }
 
 void heap_unaccounted_begin() {

@@ -2,7 +2,7 @@
 //
 // A thread's tenant is chosen by the thread (heap_set_active), or by another one through cgroup.threads (thread_moves.hpp).
 // The fast path knows one pointer, thread_here.active. Whoever wants the thread's attention puts a request into its home
-// and then heap_of_nobody into that pointer: the next malloc or free finds empty bins or another tag, takes its slow path,
+// and then front_of_nobody into that pointer: the next malloc or free finds empty bins or another tag, takes its slow path,
 // and there home_here() sees that the pointer is not what the home says (home::current) and serves the request. The slow
 // paths themselves look at home::current alone, which nobody else writes.
 //
@@ -14,7 +14,7 @@
 // afterwards: begin_to_work, serve_requests, and each change of tenant or scope.
 //
 // Threads: the home's own, not amid a slow path, unless it says otherwise.
-// Invariants: 1. thread_here.active is home::current, or heap_of_nobody with somebody's request on its way or served, or for
+// Invariants: 1. thread_here.active is the front of home::current, or front_of_nobody with somebody's request on its way or served, or for
 //   as long as the process records what it does (trace.hpp).
 //   2. No thread works for a tenant while it is reset, but who resets it.
 #pragma once

@@ -26,10 +26,11 @@ struct orphanage {
 constinit orphanage all{.lock = {}, .orphans = nullptr, .homes = nullptr, .nr_homes = 0, .next_tag = first_tag};
 
 home *make_home() {
-    void *memory = wiped_alloc(sizeof(home));
+    void *memory = lasting_alloc(sizeof(home));
     if (memory == nullptr) return nullptr;
     home *h = new (memory) home{};
     h->tag = all.next_tag.fetch_add(1, std::memory_order_relaxed);
+    h->generation = process_generation();
     h->next_key = os_random() | 1;
     return h;
 }
@@ -101,6 +102,7 @@ home *home_move_in() {
 
 void home_leave(home *h) {
     signals_blocked quiet; // a handler without a home would wait for the lock that this thread holds
+    if (thread_here.in_home != h || forked_since_start()) return; // a handler has forked: it is a parent's
     if (h->postponed.load(std::memory_order_relaxed) != nullptr) free_postponed(h);
     h->busy = true;
     remote_flush(h);
@@ -110,7 +112,7 @@ void home_leave(home *h) {
     h->more_heaps = 0;
     h->current = nullptr;
     h->chosen.store(nullptr, std::memory_order_relaxed);
-    write_shared(thread_here.active, &heap_of_nobody);
+    write_shared(thread_here.active, &front_of_nobody);
     thread_here.in_home = nullptr;
     h->busy = false;
     lock_guard guard(all.lock);
@@ -161,7 +163,7 @@ bool adopt_ask(std::uint32_t thread_id, allot_tenant *to) {
         if (h->thread == nullptr || h->thread_id.load(std::memory_order_relaxed) != thread_id) continue;
         h->move_to.store(to, std::memory_order_release);
         order_all_threads(); // see active.hpp
-        write_shared(h->thread->active, &heap_of_nobody);
+        write_shared(h->thread->active, &front_of_nobody);
         return true;
     }
     return false;

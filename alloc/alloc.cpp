@@ -45,7 +45,7 @@ void *malloc_to_grow(std::size_t size) {
     if (size <= medium_max_bytes) return fast_malloc(size);
     home *h = home_here();
     if (h == nullptr) return out_of_memory();
-    if (h->busy) return emergency_alloc(size, granule_bytes);
+    if (h->busy) return alloc_amid_slow_path(size, granule_bytes);
     void *p = settled_attempts(
         h, [size](home *in) { return large_alloc(in, in->current, size, granule_bytes, large_room::to_grow).block; });
     return trace_refusal(p, size);
@@ -77,7 +77,11 @@ namespace {
 
 void *calloc_large(std::size_t bytes) {
     home *h = home_here();
-    if (h == nullptr || h->busy) return out_of_memory();
+    if (h == nullptr) return out_of_memory();
+    if (h->busy) { // the reserve is not kept clear
+        void *p = alloc_amid_slow_path(bytes, granule_bytes);
+        return p == nullptr ? nullptr : std::memset(p, 0, bytes);
+    }
     bool is_zero = false;
     void *p = settled_attempts(h, [bytes, &is_zero](home *in) {
         large_block large = large_alloc(in, in->current, bytes, granule_bytes);
@@ -181,14 +185,14 @@ void *heap_realloc(void *p, std::size_t size) {
     if (granule >= read_shared(arena.granules) || size == 0) [[unlikely]]
         return realloc_slow(p, size);
     slab *s = slab_of_granule(granule);
-    const heap *a = read_shared(thread_here.active);
-    if (read_shared(s->owner) == a->tag) {
+    const heap_front *front = read_shared(thread_here.active);
+    if (read_shared(s->owner) == front->tag) {
         if (!slot_starts_at(s, static_cast<std::uint32_t>(granule) & granule_mask) || may_be_marked_free(p, s))
             [[unlikely]]
             return realloc_slow(p, size);
         return may_stay(s->slot_bytes, size) ? p : move_slot(p, s->slot_bytes, size);
     }
-    return large_resize_here(s, p, a, size) ? p : realloc_slow(p, size);
+    return large_resize_here(s, p, front->of, size) ? p : realloc_slow(p, size);
 }
 
 namespace {
@@ -197,7 +201,7 @@ namespace {
 [[gnu::noinline]] void *aligned_slow(std::size_t alignment, std::size_t size) {
     home *h = home_here();
     if (h == nullptr) return out_of_memory();
-    if (h->busy) return emergency_alloc(size, alignment);
+    if (h->busy) return alloc_amid_slow_path(size, alignment);
     if (alignment <= medium_max_bytes && size <= medium_max_bytes) {
         void *p = fast_malloc(aligned_bytes(size, alignment));
         note_request(p, size);

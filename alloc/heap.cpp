@@ -20,8 +20,8 @@
 
 namespace allot {
 
-constinit heap heap_of_nobody{.tag = no_tag};
-constinit thread_local thread_state thread_here{&heap_of_nobody, nullptr, nullptr, 0, 0, 0};
+constinit heap_front front_of_nobody{.tag = no_tag};
+constinit thread_local thread_state thread_here{&front_of_nobody, nullptr, nullptr, 0, 0, 0};
 
 namespace {
 
@@ -98,7 +98,7 @@ slab *new_slab(home *h, unsigned size_class, heap *a, std::uint32_t *owners) {
     else
         cut(h, s, size_class);
     // From now on written by compare-and-swap (adopt.cpp) or to `nobody` (transfer.cpp), until the unit is free again.
-    write_shared(s->owner, a != nullptr ? a->tag : nobody);
+    write_shared(s->owner, a != nullptr ? h->tag : nobody);
     write_shared(s->countdown, std::uint32_t{0});
     write_shared(s->balance, std::int32_t{0});
     s->of_heap = a;
@@ -132,7 +132,7 @@ slab *new_shared_slab(home *h, unsigned size_class) {
 
 void set_bins(heap *a, unsigned size_class, bin_word word) {
     bin_range range = bins_of_class(size_class);
-    for (std::size_t bin = range.first; bin <= range.last; ++bin) a->bins[bin] = word;
+    for (std::size_t bin = range.first; bin <= range.last; ++bin) a->front->bins[bin] = word;
 }
 
 void set_place(slab *s, slab_place place) {
@@ -164,7 +164,7 @@ std::uint32_t &partial_list_of(home *h, slab *s) {
 }
 
 bin_word bin_now(home *h, heap *a, unsigned size_class) {
-    return a != nullptr ? a->bins[bins_of_class(size_class).first] : h->shared_bin[size_class];
+    return a != nullptr ? a->front->bins[bins_of_class(size_class).first] : h->shared_bin[size_class];
 }
 
 // No unit can be had. Nearly full slabs that wait for more frees are listed now. True if there was one.
@@ -346,7 +346,7 @@ void free_slot_slow(home *h, slab *s, void *p) {
         return postpone_free(h, p);
     }
     visit here(h);
-    free_checked_slot(h, s, p);
+    if (s->generation == process_generation()) free_checked_slot(h, s, p); // a handler's child may have begun anew
 }
 
 } // namespace
@@ -437,21 +437,32 @@ void *malloc_in_visit(home *h, std::size_t size) {
 
 } // namespace
 
+// The reserve; and a child that needs more than that begins anew: it has interrupted what may never end.
+void *alloc_amid_slow_path(std::size_t size, std::size_t alignment) {
+    int error = errno;
+    void *p = emergency_alloc(size, alignment);
+    if (p != nullptr || !forked_since_start()) return p;
+    errno = error;
+    fork_repair();
+    return heap_aligned_alloc(alignment, size);
+}
+
 void *malloc_slow(std::size_t size) {
     home *h = home_here();
     if (h == nullptr) return refused();
-    if (h->busy) return emergency_alloc(size, granule_bytes);
+    if (h->busy) return alloc_amid_slow_path(size, granule_bytes);
     if (void *p = trace_fast_malloc(h, size); p != nullptr) return p;
     return trace_refusal(settled_attempts(h, [size](home *in) { return malloc_in_visit(in, size); }), size);
 }
 
 void *malloc_charge_slow(void *slot, slab *s) {
+    if (s->generation != process_generation()) return slot; // a handler amid the fast path has forked
     home *h = thread_here.in_home;
     if (h->busy) { // in a signal handler that interrupted a slow path: the context's lock may be this thread's own
         (void)hooks::uncharge(s->account);
         slab_push(s, slot);
         add_shared(s->countdown, minus_one_slot);
-        return emergency_alloc(s->slot_bytes, granule_bytes);
+        return alloc_amid_slow_path(s->slot_bytes, granule_bytes);
     }
     unsigned size_class = s->size_class;
     return settled_attempts(h, [=](home *in) mutable {
@@ -468,7 +479,7 @@ void *calloc_slow(std::size_t size) {
     home *h = home_here();
     if (h == nullptr) return refused();
     if (h->busy) { // the reserve is not kept clear
-        void *p = emergency_alloc(size, granule_bytes);
+        void *p = alloc_amid_slow_path(size, granule_bytes);
         return p == nullptr ? nullptr : std::memset(p, 0, size);
     }
     if (void *p = trace_fast_malloc(h, size); p != nullptr) return std::memset(p, 0, size);
@@ -507,6 +518,7 @@ void free_slow(void *p) {
 }
 
 void free_place_slow(slab *s) {
+    if (s->generation != process_generation()) return; // as in malloc_charge_slow
     home *h = thread_here.in_home;
     if (h->busy) { // in a signal handler: the push is undone, and the slot freed when the visit ends
         void *slot = reinterpret_cast<void *>(s->list);
@@ -522,6 +534,7 @@ void free_place_slow(slab *s) {
 }
 
 void free_uncharge_slow(slab *s) {
+    if (s->generation != process_generation()) return;
     home *h = thread_here.in_home;
     // A handler amid a slow path says so too: a stock that drains know nothing of would refuse others.
     if (h->busy) return hooks::uncharge_slow(s->account);
@@ -547,14 +560,14 @@ void empty_bin(home *h, bin_word bin) {
 void heap_return_empty_slabs(home *h, heap *a) {
     constexpr std::uint64_t all = ~std::uint64_t{0} >> (64 - nr_classes);
     for (std::uint64_t classes = a->graduated & all; classes != 0; classes &= classes - 1) {
-        bin_word bin = a->bins[bins_of_class(static_cast<unsigned>(__builtin_ctzll(classes))).first];
+        bin_word bin = a->front->bins[bins_of_class(static_cast<unsigned>(__builtin_ctzll(classes))).first];
         if (bin != 0 && live_slots(slab_of_bin(bin)) == 0) empty_bin(h, bin);
     }
 }
 
 void home_return_empty_slabs(home *h) {
     for (unsigned c = 0; c < nr_classes; ++c) {
-        for (heap *a = h->heaps; a != nullptr; a = a->next) empty_bin(h, a->bins[bins_of_class(c).first]);
+        for (heap *a = h->heaps; a != nullptr; a = a->next) empty_bin(h, a->front->bins[bins_of_class(c).first]);
         empty_bin(h, h->shared_bin[c]);
     }
 }

@@ -5,15 +5,17 @@
 // that hooks keep. A home's heaps all carry the home's tag, so freeing another tenant's object on the same thread is as
 // fast as freeing one's own.
 //
-//     thread_local active_heap ──► heap (tenant A) ──► bins ──► headers of slabs, one a size
-//                                  heap (tenant B) …    └ 0 ──► header 0, always empty: the slow path
+//     thread_local active ──► front of a heap (tenant A) ──► bins ──► headers of slabs, one a size
+//                             front of a heap (tenant B) …    └ 0 ──► header 0, always empty: the slow path
 //
 // Small tenants do not own slabs: their objects share the home's shared slabs, which name an owner a slot. A class
 // graduates to private slabs once a heap holds a quarter slab of it.
 //
 // Threads: a home and its heaps are used by the thread that lives in them, the inbox apart. Orphaned ones are used by
 //   whoever holds the lock of adopt.cpp.
-// Owner: wiped memory (metadata.hpp), so a forked child finds zeros: tag 0, empty bins.
+// Owner: fronts lie in wiped memory (metadata.hpp), so a forked child finds zeros there: tag 0, empty bins. All else is copied
+//   by the fork: a handler may fork amid a slow path, and the child then ends the call that was interrupted, in what was its
+//   parent's home, before it begins anew (visit.hpp).
 // Invariants: 1. tag is unique for ever, in a process and its forked descendants; 0 is wiped, no_tag has no home.
 //   2. bins name private slabs of the heap, or 0.
 #pragma once
@@ -35,9 +37,15 @@ inline constexpr std::uint32_t max_graduated_by_traffic = 1024;
 // The home of remote frees to come: chained up to this many, then pushed with one compare-and-swap.
 inline constexpr std::uint32_t chain_max = 32;
 
-struct heap {
+// What the fast path sees of a heap.
+struct heap_front {
     std::uint64_t tag = 0;
     bin_word bins[nr_bins] = {}; // headers of slabs
+    heap *of = nullptr;
+};
+
+struct heap {
+    heap_front *front = nullptr; // written once
     // Objects in shared slabs that were freed since a class graduated for it, and how many did.
     std::uint16_t shared_frees = 0, graduated_by_traffic = 0;
 
@@ -77,7 +85,8 @@ struct home {
     std::atomic<home_state> state;
 
     alignas(64) std::uint64_t tag;
-    bool busy; // inside a slow path; a signal handler that finds it set keeps its hands off
+    std::uint32_t generation; // of the process that made it: see fork.hpp
+    bool busy;                // inside a slow path; a signal handler that finds it set keeps its hands off
     // What such handlers freed, linked by the second word; the visit that they interrupted frees it when it ends. Written by
     // this thread and its handlers alone. relaxed: they are in order.
     std::atomic<void *> postponed;
@@ -122,9 +131,9 @@ struct home {
 };
 
 struct thread_state {
-    // Where the fast path allocates: never null. Written by the thread, and with heap_of_nobody by others; see active.hpp.
-    heap *active;
-    home *in_home; // nullptr: none yet, or none any more
+    // Where the fast path allocates: never null. Written by the thread, and with front_of_nobody by others; see active.hpp.
+    heap_front *active;
+    home *in_home; // nullptr: none yet, or none any more; in a child a parent's, until its first call
     // A handle, since a handle knows when its tenant is gone: chosen by the thread or its mover, also for when there is no
     // home to open a heap in, or another one. nullptr: the process's tenant.
     allot_tenant *active_tenant;
@@ -136,9 +145,10 @@ struct thread_state {
 [[gnu::visibility("hidden")]] extern constinit thread_local thread_state thread_here;
 
 // Zero bins, no home: what a thread points to before its first allocation and after its last farewell.
-[[gnu::visibility("hidden")]] extern heap heap_of_nobody;
+[[gnu::visibility("hidden")]] extern heap_front front_of_nobody;
 
-// The home of this thread, made or adopted if need be; nullptr: no memory. Repairs a forked child first.
+// The home of this thread, made or adopted if need be; nullptr: no memory. Repairs a forked child first, but for a handler
+// that forked amid a slow path: it finds a home that is busy, as its parent would.
 [[nodiscard]] home *home_here();
 // The heap of this home for an owner, opened if need be; nullptr: no memory.
 [[nodiscard]] heap *heap_for_owner(home *, std::uint32_t owner);
@@ -158,6 +168,8 @@ void free_slow(void *p);                                    // not private, not 
 void free_place_slow(slab *);                               // pushed; its countdown is 0; not yet uncharged
 void free_uncharge_slow(slab *);                            // pushed; the context's word passed its bound
 
+// For a handler that finds the home busy; nullptr: the reserve is used up.
+[[nodiscard]] void *alloc_amid_slow_path(std::size_t size, std::size_t alignment);
 // A slot of exactly this class from the active heap.
 [[nodiscard]] void *alloc_class_slow(home *, heap *, unsigned size_class);
 // As malloc_slow, for up to 64 KiB, with zeros.

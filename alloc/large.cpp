@@ -244,6 +244,8 @@ void large_free(home *h, slab *s, void *p) {
         return set_kind(s, unit_kind::abandoned);
     if (h->busy) return postpone_free(h, p);
     visit here(h);
+    if (s->generation != process_generation())
+        return set_kind(s, unit_kind::abandoned); // a handler's child has begun anew
     large_free_taken(h, s);
 }
 

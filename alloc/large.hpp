@@ -63,9 +63,9 @@ inline void large_set_bytes(slab *s, std::size_t size, std::size_t bytes) {
 // The same without a visit, where a few words are enough: within the units that it has, covered by what the heap holds, or
 // where rounding makes the same of it.
 [[nodiscard]] inline bool large_resize_here(slab *s, const void *p, const heap *a, std::size_t size) {
-    if (kind_of(s) != unit_kind::large || reinterpret_cast<std::uintptr_t>(p) != address_of(s) ||
-        s->obj_cgroup != a->owner || a->tag <= no_tag || s->generation != process_generation())
-        return false; // a tag of none: of a thread without a heap
+    if (kind_of(s) != unit_kind::large || reinterpret_cast<std::uintptr_t>(p) != address_of(s) || a == nullptr ||
+        s->obj_cgroup != a->owner || s->generation != process_generation())
+        return false; // nullptr: of a thread without a heap
     std::size_t was = s->large_bytes;
     bool is_grown = s->place == slab_place::grown;
     std::size_t bytes = is_grown ? grown_usable(size) : large_usable(size);

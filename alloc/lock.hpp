@@ -2,11 +2,13 @@
 //
 // It replaces pthread_mutex, which may not be usable before libc is initialised and cannot be repaired after fork.
 // Threads: any; not recursive. A signal handler never takes it (see emergency.hpp).
+// A child whose handler forked amid a call ends that call: whoever else held a lock is not there.
 // Rank: orphans > units > metadata. Of accounting only references to handles are given back while one is held. None is
 //   held across fork's prepare handlers: the child makes them anew.
 #pragma once
 
 #include "accounting/base/os.hpp"
+#include "alloc/metadata.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -40,7 +42,10 @@ private:
             os_pause();
             if (try_lock()) return;
         }
-        while (state_.exchange(contended, std::memory_order_acquire) != 0) os_futex_wait(&state_, contended);
+        while (state_.exchange(contended, std::memory_order_acquire) != 0) {
+            if (forked_since_start()) return;
+            os_futex_wait(&state_, contended);
+        }
     }
 
     // Written by whoever locks or unlocks; acquire on taking and release on giving order what it protects.

@@ -9,10 +9,12 @@
 
 namespace allot {
 
+constinit std::uint64_t *fork_mark_here = nullptr;
+
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 16;
-constexpr std::size_t max_wiped_chunks = 1024; // 64 MiB: about 60,000 heaps
+constexpr std::size_t max_wiped_chunks = 1024; // 64 MiB: fronts of more than 100,000 heaps
 constexpr unsigned nr_orders = 17;             // 16 bytes … 1 MiB
 
 struct free_piece {
@@ -36,6 +38,7 @@ struct metadata_state {
     process_lock lock;
     free_piece *free[nr_orders];
     std::uintptr_t bump, bump_end;
+    std::uintptr_t lasting, lasting_end;
     std::uint64_t mapped;
     chunk_list *chunks; // not the wiped ones; the newest part first
 
@@ -46,10 +49,6 @@ struct metadata_state {
     bool wipes_by_hand;            // the kernel does not know MADV_WIPEONFORK
 };
 constinit metadata_state meta{};
-
-// The first word of the first wiped chunk: 1 in the process that wrote it, 0 in its children. nullptr before the start.
-// Written once by the first thread; read by threads without a home.
-constinit std::uint64_t *mark = nullptr;
 
 // 0: no memory.
 std::uintptr_t map_chunk(std::size_t bytes) {
@@ -99,7 +98,7 @@ bool next_wiped_chunk() {
 void set_mark() {
     auto *m = reinterpret_cast<std::uint64_t *>(meta.wiped_chunks[0]);
     *m = 1;
-    __atomic_store_n(&mark, m, __ATOMIC_RELEASE);
+    __atomic_store_n(&fork_mark_here, m, __ATOMIC_RELEASE);
     meta.wiped_used = 128;
 }
 
@@ -148,6 +147,20 @@ void *wiped_alloc(std::size_t bytes) {
     return p;
 }
 
+void *lasting_alloc(std::size_t bytes) {
+    bytes = (bytes + 127) & ~std::size_t{127};
+    lock_guard guard(meta.lock);
+    if (meta.lasting_end - meta.lasting < bytes) {
+        std::uintptr_t chunk = bytes > chunk_bytes ? 0 : map_chunk(chunk_bytes);
+        if (chunk == 0) return nullptr;
+        meta.lasting = chunk;
+        meta.lasting_end = chunk + chunk_bytes;
+    }
+    void *p = reinterpret_cast<void *>(meta.lasting);
+    meta.lasting += bytes;
+    return p;
+}
+
 std::uint64_t metadata_mapped_bytes() {
     lock_guard guard(meta.lock);
     return meta.mapped;
@@ -162,16 +175,11 @@ void metadata_for_each_range(void (*visit)(void *state, std::uintptr_t start, st
     }
 }
 
-bool forked_since_start() {
-    std::uint64_t *m = __atomic_load_n(&mark, __ATOMIC_ACQUIRE);
-    return m != nullptr && __atomic_load_n(m, __ATOMIC_RELAXED) == 0;
-}
-
 void metadata_child_start() {
     meta.lock.make_anew();
     for (free_piece *&list : meta.free) // another thread may have been half-way through changing it
         list = nullptr;
-    meta.bump = meta.bump_end = 0;
+    meta.bump = meta.bump_end = meta.lasting = meta.lasting_end = 0;
     meta.wiped_chunk = 0;
     set_mark();
 }

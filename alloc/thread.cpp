@@ -31,8 +31,8 @@ constinit process_start process{};
 
 void thread_ends(void *) {
     thread_here.farewells++;
-    if (thread_here.in_home != nullptr && thread_here.in_home->tag != 0) home_leave(thread_here.in_home);
-    write_shared(thread_here.active, &heap_of_nobody);
+    if (thread_here.in_home != nullptr) home_leave(thread_here.in_home);
+    write_shared(thread_here.active, &front_of_nobody);
     thread_here.in_home = nullptr;
 }
 
@@ -97,7 +97,7 @@ void close_idle_heap(home *h, heap *a) {
     h->graduated_by_traffic -= a->graduated_by_traffic;
     a->graduated_by_traffic = a->shared_frees = 0;
     // No slab names it, so its bins and lists are empty already.
-    a->tag = 0;
+    a->front->tag = 0;
     a->graduated = 0;
     for (std::uint16_t &live : a->shared_live) live = 0;
     write_shared(a->sampled_requested, std::uint64_t{0});
@@ -105,9 +105,10 @@ void close_idle_heap(home *h, heap *a) {
 }
 
 heap *new_heap(home *h) {
-    void *memory = wiped_alloc(sizeof(heap));
+    void *seen = wiped_alloc(sizeof(heap_front)), *memory = seen == nullptr ? nullptr : lasting_alloc(sizeof(heap));
     if (memory == nullptr) return nullptr;
-    heap *a = new (memory) heap{};
+    heap *a = new (memory) heap{.front = new (seen) heap_front{}};
+    a->front->of = a;
     a->next = h->heaps;
     __atomic_store_n(&h->heaps, a, __ATOMIC_RELEASE);
     h->nr_heaps++;
@@ -126,7 +127,7 @@ heap *open_heap(home *h, std::uint32_t owner) {
     write_shared(a->owner, owner);
     hooks::owner_grab(owner); // also where no context can be opened: the index must not become somebody else's
     hooks::heap_open(a->account, owner);
-    a->tag = h->tag;
+    a->front->tag = h->tag;
     return a;
 }
 
@@ -152,17 +153,16 @@ void heap_comes_back(home *h, allot_tenant *tenant) {
 
 home *home_here() {
     home *h = thread_here.in_home;
-    if (h != nullptr && h->tag != 0) [[likely]] {
-        if (read_shared(thread_here.active) != h->current && !h->busy) [[unlikely]]
+    if (h != nullptr && (h->busy || !forked_since_start())) [[likely]] {
+        if (!h->busy && read_shared(thread_here.active) != h->current->front) [[unlikely]]
             serve_requests(h);
         if (thread_here.in_home == h) [[likely]] // after its farewell a thread leaves with each visit
             return h;
     }
     if (forked_since_start()) fork_repair();
     if (!start_process()) return nullptr;
-    if (thread_here.in_home != nullptr && thread_here.in_home->tag != 0)
-        return thread_here.in_home; // the start itself allocated
-    signals_blocked quiet;          // a handler would find half a home, or wait for a lock that this thread holds
+    if (thread_here.in_home != nullptr) return thread_here.in_home; // the start itself allocated
+    signals_blocked quiet; // a handler would find half a home, or wait for a lock that this thread holds
     h = home_move_in();
     if (h == nullptr) return nullptr;
     thread_here.in_home = h;

@@ -48,9 +48,9 @@ trace_stream *stream_of(home *h) {
     return h->trace;
 }
 
-// A handler has forked since home_here() was asked, and this is the child, whose homes are wiped: it begins anew. Slow paths
+// A handler has forked since home_here() was asked, and this is the child, whose home is its parent's: it begins anew. Slow paths
 // that are not recorded are entered so seldom that this is not looked at there.
-bool is_parents(const home *h) { return thread_here.in_home != h || h->tag == 0; }
+bool is_parents(const home *h) { return thread_here.in_home != h || forked_since_start(); }
 
 // A free is not to change errno, nor is anything else that succeeds.
 void add(home *h, const trace_event &event) {
@@ -85,8 +85,7 @@ void trace_child_start(const char *path) {
 }
 
 void trace_alloc_slow(home *h, const void *block, std::size_t requested, std::size_t usable) {
-    if (const heap *a = h->current; a != nullptr) // of a parent: see is_parents
-        add(h, {ALLOT_TRACE_ALLOC, number_of(block), requested, usable, a->owner});
+    add(h, {ALLOT_TRACE_ALLOC, number_of(block), requested, usable, h->current->owner});
 }
 void trace_free_slow(home *h, const void *block) { add(h, {ALLOT_TRACE_FREE, number_of(block), 0, 0, 0}); }
 void trace_resize_slow(home *h, const void *block, std::size_t requested, std::size_t usable) {
@@ -104,7 +103,7 @@ namespace {
 
 // nullptr: it takes a slow path.
 void *pop_and_charge(heap *a, std::size_t size) {
-    slab *s = slab_of_bin(a->bins[size <= small_max_bytes ? small_bin(size) : medium_bin(size)]);
+    slab *s = slab_of_bin(a->front->bins[size <= small_max_bytes ? small_bin(size) : medium_bin(size)]);
     if ((s->list & 1) != 0) return nullptr;
     void *slot = slab_pop(s);
     if (hooks::charge(s->account)) return slot;
@@ -126,8 +125,8 @@ bool is_own_and_live(const home *h, const slab *s, const void *block) {
 void *trace_fast_malloc_slow(home *h, std::size_t size) {
     if (size > medium_max_bytes || thread_here.farewells != 0) return nullptr;
     heap *a = h->current;
-    std::uint32_t owner = a == nullptr ? 0 : a->owner;
-    void *block = a == nullptr ? nullptr : pop_and_charge(a, size);
+    std::uint32_t owner = a->owner;
+    void *block = pop_and_charge(a, size);
     if (is_parents(h)) return block != nullptr ? block : malloc_slow(size);
     if (block != nullptr) add(h, {ALLOT_TRACE_ALLOC, number_of(block), size, slab_of(block)->slot_bytes, owner});
     return block;

@@ -15,15 +15,15 @@ using namespace allot;
 // What another thread does to ask for attention, done by hand.
 BOOST_FIXTURE_TEST_CASE(a_blanked_pointer_is_put_right_by_the_next_call, allocated) {
     home *h = home_here();
-    BOOST_TEST(thread_here.active == h->current);
+    BOOST_TEST(thread_here.active == h->current->front);
     for (int call = 0; call < 4; ++call) {
         void *p = heap_malloc(64);
-        thread_here.active = &heap_of_nobody;
+        thread_here.active = &front_of_nobody;
         if (call == 0) heap_free(heap_malloc(64));
         if (call == 1) heap_free(heap_aligned_alloc(128, 100));
         if (call == 2) heap_free(heap_calloc(1, 100000));
         heap_free(p);
-        BOOST_TEST(thread_here.active == h->current);
+        BOOST_TEST(thread_here.active == h->current->front);
         BOOST_TEST(heap_active() == top);
     }
 }
@@ -33,9 +33,9 @@ BOOST_FIXTURE_TEST_CASE(a_handler_amid_a_slow_path_serves_nothing, allocated) {
     allot_tenant *a = make("/case/a");
     h->busy = true;
     h->move_to = a;
-    thread_here.active = &heap_of_nobody;
+    thread_here.active = &front_of_nobody;
     heap_free(heap_malloc(64));
-    BOOST_TEST(thread_here.active == &heap_of_nobody);
+    BOOST_TEST(thread_here.active == &front_of_nobody);
     BOOST_TEST(h->move_to == a);
     h->busy = false;
     BOOST_TEST(heap_active() == a);

@@ -148,11 +148,11 @@ BOOST_FIXTURE_TEST_CASE(a_refused_block_or_growth_changes_nothing, allocated) {
 BOOST_FIXTURE_TEST_CASE(calloc_needs_no_clearing_of_what_the_system_has_just_given, allocated) {
     home *h = home_here();
     heap_trim(0);
-    large_block first = large_alloc(h, thread_here.active, mib, 16);
+    large_block first = large_alloc(h, h->current, mib, 16);
     BOOST_TEST(first.zero);
     std::memset(first.block, 1, mib);
     heap_free(first.block);
-    large_block second = large_alloc(h, thread_here.active, mib, 16);
+    large_block second = large_alloc(h, h->current, mib, 16);
     BOOST_TEST(second.block == first.block);
     BOOST_TEST(!second.zero);
     heap_free(second.block);
@@ -362,9 +362,9 @@ BOOST_FIXTURE_TEST_CASE(a_thread_without_a_heap_grows_nothing_by_itself, allocat
     slab *s = slab_of(p);
     std::uint32_t owner = s->obj_cgroup;
     s->obj_cgroup = 0;
-    BOOST_TEST(!large_resize_here(s, p, &heap_of_nobody, 110 * kib));
-    heap wiped{};
-    BOOST_TEST(!large_resize_here(s, p, &wiped, 110 * kib));
+    heap_front wiped{};
+    for (const heap_front *front : {&front_of_nobody, &wiped})
+        BOOST_TEST(!large_resize_here(s, p, front->of, 110 * kib));
     s->obj_cgroup = owner;
     heap_free(p);
 }

@@ -59,6 +59,22 @@ BOOST_FIXTURE_TEST_CASE(wiped_memory_is_zeroed_and_aligned_to_two_lines, allocat
     BOOST_TEST(wiped_alloc(std::size_t{1} << 16) == nullptr); // more than a chunk
 }
 
+BOOST_FIXTURE_TEST_CASE(lasting_memory_is_zeroed_aligned_to_two_lines_and_there_in_a_child, allocated) {
+    char *first = static_cast<char *>(lasting_alloc(1)), *second = static_cast<char *>(lasting_alloc(300));
+    BOOST_TEST_REQUIRE(first != nullptr);
+    BOOST_TEST_REQUIRE(second != nullptr);
+    BOOST_TEST(reinterpret_cast<std::uintptr_t>(second) % 128 == 0u);
+    BOOST_TEST(is_zero(second, 300));
+    BOOST_TEST(lasting_alloc((std::size_t{1} << 16) + 1) == nullptr); // more than a chunk
+    std::memset(second, 3, 300);
+    child_end end = in_child([&] {
+        metadata_child_start();
+        char *third = static_cast<char *>(lasting_alloc(300));
+        return is_filled(second, 300, 3) && third != nullptr && third != second && is_zero(third, 300) ? 0 : 1;
+    });
+    BOOST_TEST(end.exited_with(0), "status " << end.status << " " << end.text);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_forked_child_finds_wiped_memory_empty_and_knows_itself_and_its_parent_does_not, allocated) {
     char *wiped = static_cast<char *>(wiped_alloc(64));
     char *plain = static_cast<char *>(metadata_alloc(64));

@@ -18,7 +18,7 @@ constexpr std::size_t sizes[] = {16, 100, 5000, 60000, 200000, 3000000};
 
 // The control: were the recount blind, every other test's verify() would be worth nothing.
 BOOST_FIXTURE_TEST_CASE(a_charge_without_an_object_is_found, allocated) {
-    heap *a = home_here() != nullptr ? thread_here.active : nullptr;
+    heap *a = home_here() != nullptr ? thread_here.in_home->current : nullptr;
     BOOST_TEST_REQUIRE(hooks::charge_object(a->account, 64));
     verify_result result = verify();
     BOOST_TEST(result.differences == 2u); // bytes and objects
@@ -27,7 +27,7 @@ BOOST_FIXTURE_TEST_CASE(a_charge_without_an_object_is_found, allocated) {
 }
 
 BOOST_FIXTURE_TEST_CASE(an_object_without_a_charge_is_found, allocated) {
-    heap *a = home_here() != nullptr ? thread_here.active : nullptr;
+    heap *a = home_here() != nullptr ? thread_here.in_home->current : nullptr;
     void *p = heap_malloc(64);
     hooks::uncharge_object(a->account, 64);
     verify_result result = verify();

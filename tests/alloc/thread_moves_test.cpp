@@ -143,7 +143,7 @@ BOOST_FIXTURE_TEST_CASE(a_moved_thread_charges_the_new_tenant_from_its_next_allo
     BOOST_TEST(thread_move(w.id(), a) == 0);
     w.run([&] {
         heap_free(of_b); // a free serves it too
-        BOOST_TEST(thread_here.active->owner == heap_for_owner(home_here(), thread_here.active->owner)->owner);
+        BOOST_TEST(thread_here.active->of->owner == heap_for_owner(home_here(), thread_here.active->of->owner)->owner);
         large = heap_malloc(1 << 20);
         heap_free(of_a);
     });

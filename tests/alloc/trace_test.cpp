@@ -69,7 +69,7 @@ BOOST_FIXTURE_TEST_CASE(without_a_trace_the_fast_path_is_open, recording) {
         static char *nothing[] = {nullptr};
         options_set_environment(nothing);
         heap_start();
-        return !trace_is_on() && thread_here.active == thread_here.in_home->current ? 0 : 1;
+        return !trace_is_on() && thread_here.active == thread_here.in_home->current->front ? 0 : 1;
     });
     BOOST_TEST(end.exited_with(0));
     BOOST_TEST(!std::filesystem::exists(file));
@@ -88,7 +88,7 @@ BOOST_FIXTURE_TEST_CASE(each_operation_is_recorded_with_what_was_asked_for_and_w
         heap_free(big);
         heap_free(a);
         heap_free(nullptr);
-        return thread_here.active == &heap_of_nobody ? 0 : 1;
+        return thread_here.active == &front_of_nobody ? 0 : 1;
     });
     BOOST_TEST(end.exited_with(0), end.text);
     trace_contents trace = contents();
@@ -312,7 +312,7 @@ BOOST_FIXTURE_TEST_CASE(where_the_file_takes_no_more_one_line_says_so_and_the_pr
         churn(7, 30000);
         if (trace_is_on()) return 2;
         heap_free(heap_malloc(10));
-        return thread_here.active == thread_here.in_home->current ? 0 : 3;
+        return thread_here.active == thread_here.in_home->current->front ? 0 : 3;
     });
     BOOST_TEST(end.exited_with(0), end.text);
     BOOST_TEST(end.text == "allot: warning: the trace ends early: " + file + " has no more space\n");
