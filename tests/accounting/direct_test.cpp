@@ -6,6 +6,7 @@
 #include "accounting/base/os.hpp"
 #include "accounting/drain.hpp"
 #include "accounting/obj_cgroup.hpp"
+#include "tests/support/stand_still.hpp"
 #include "tests/support/verified.hpp"
 
 #include <csignal>
@@ -273,18 +274,6 @@ BOOST_FIXTURE_TEST_CASE(a_handler_amid_its_threads_charges_is_refused_nothing_wi
     }
     BOOST_TEST(usage_of("/case") == 0u);
 }
-
-namespace {
-
-// A collector stops threads in a handler, wherever they are.
-std::atomic<bool> is_stopped, may_go;
-void stand_still(int) {
-    is_stopped = true;
-    while (!may_go) os_pause();
-    is_stopped = false;
-}
-
-} // namespace
 
 BOOST_FIXTURE_TEST_CASE(a_thread_that_is_stopped_in_a_handler_keeps_nobody_from_charging, verified) {
     std::uint32_t handle = obj_cgroup_of(top);

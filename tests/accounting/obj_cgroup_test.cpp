@@ -6,6 +6,7 @@
 #include "accounting/base/os.hpp"
 #include "accounting/context_table.hpp"
 #include "accounting/drain.hpp"
+#include "tests/support/stand_still.hpp"
 #include "tests/support/verified.hpp"
 
 #include <atomic>
@@ -334,13 +335,6 @@ BOOST_FIXTURE_TEST_CASE(charges_by_a_handle_follow_it_to_whom_it_is_given, verif
 }
 
 namespace {
-
-std::atomic<bool> is_stopped, may_go;
-void stand_still(int) {
-    is_stopped = true;
-    while (!may_go) os_pause();
-    is_stopped = false;
-}
 
 // Tenants below /case/a come and go; their records are used at once for others below /case/b, which stay. Whoever looks up one
 // of a's, and is stopped amid that while it is replaced, must not come back with one of b's.

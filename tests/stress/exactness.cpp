@@ -12,6 +12,8 @@
 // At the end everything is freed: a recount must find no difference, and every tenant must stand at zero.
 //
 // Exit status 0: no false refusal, no overshoot, no drift. 1: one of them, named on stderr. 2: a wrong argument.
+#include "tests/support/arguments.hpp"
+
 #include <allot/alloc.h>
 #include <allot/tenant.h>
 
@@ -326,16 +328,6 @@ private:
     counts found_;
 };
 
-std::uint64_t number_of(const char *text) {
-    char *end = nullptr;
-    std::uint64_t value = std::strtoull(text, &end, 10);
-    if (*text == '\0' || *end != '\0' || value == 0) {
-        std::fprintf(stderr, "exactness: %s: expected a number above 0\n", text);
-        std::exit(2);
-    }
-    return value;
-}
-
 } // namespace
 
 int main(int argc, char **argv) {
@@ -346,7 +338,7 @@ int main(int argc, char **argv) {
             std::fprintf(stderr, "exactness: %s needs a number\n", argv[i]);
             return 2;
         }
-        std::uint64_t value = number_of(argv[i + 1]);
+        std::uint64_t value = number_of("exactness", argv[i + 1]);
         if (name == "--operations")
             s.operations = value;
         else if (name == "--threads")

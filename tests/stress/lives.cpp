@@ -15,6 +15,7 @@
 #include "alloc/alloc.hpp"
 #include "alloc/memory_figures.hpp"
 #include "alloc/transfer.hpp"
+#include "tests/support/arguments.hpp"
 
 #include <algorithm>
 #include <array>
@@ -305,23 +306,13 @@ private:
     std::atomic<std::uint64_t> resizes_{0}, refusals_{0}, zeros_{0}, transfers_{0}, ended_{0}, children_{0};
 };
 
-std::uint64_t number_of(const char *text) {
-    char *end = nullptr;
-    std::uint64_t value = std::strtoull(text, &end, 10);
-    if (*text == '\0' || *end != '\0' || value == 0) {
-        std::fprintf(stderr, "lives: %s: expected a number above 0\n", text);
-        std::exit(2);
-    }
-    return value;
-}
-
 } // namespace
 
 int main(int argc, char **argv) {
     settings s;
     for (int i = 1; i < argc; i += 2) {
         std::string name = argv[i];
-        std::uint64_t value = number_of(i + 1 < argc ? argv[i + 1] : "");
+        std::uint64_t value = number_of("lives", i + 1 < argc ? argv[i + 1] : "");
         if (name == "--operations")
             s.operations = value;
         else if (name == "--threads")
