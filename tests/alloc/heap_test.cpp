@@ -6,7 +6,9 @@
 #include "tests/support/allocated.hpp"
 #include "tests/support/child.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -36,10 +38,11 @@ struct limited : allocated {
         BOOST_TEST(errno == ENOMEM);
         return held;
     }
-    static void free_all(const std::vector<void *> &held) {
-        for (void *p : held) heap_free(p);
-    }
 };
+
+void free_all(const std::vector<void *> &held) {
+    for (void *p : held) heap_free(p);
+}
 
 } // namespace
 
@@ -48,6 +51,45 @@ BOOST_FIXTURE_TEST_CASE(the_processs_own_tenant_has_slabs_of_its_own_from_the_st
     void *p = heap_malloc(100);
     BOOST_TEST((slab_of(p)->kind == unit_kind::private_slab));
     heap_free(p);
+}
+
+BOOST_FIXTURE_TEST_CASE(slots_of_a_slab_that_was_empty_are_given_out_in_their_order_whatever_order_they_were_freed_in,
+                        allocated) {
+    heap_set_active(tenant_default());
+    std::vector<void *> held;
+    for (std::size_t i = 0; i < unit_bytes / 64; ++i) held.push_back(heap_malloc(64));
+    slab *s = slab_of(held[0]);
+    BOOST_TEST_REQUIRE(slab_of(held.back()) == s);
+    std::shuffle(held.begin(), held.end(), std::minstd_rand(1));
+    free_all(held);
+    leave_home();
+    BOOST_TEST_REQUIRE((s->kind == unit_kind::free && s->place == slab_place::cut));
+    for (auto &p : held) p = heap_malloc(64);
+    BOOST_TEST(slab_of(held[0]) == s);
+    for (std::size_t i = 1; i < held.size(); ++i)
+        BOOST_TEST_REQUIRE(static_cast<char *>(held[i]) - static_cast<char *>(held[i - 1]) == 64);
+    free_all(held);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_has_come_back_serves_before_memory_that_nobody_has_touched, allocated) {
+    heap_set_active(tenant_default());
+    leave_home();
+    heap_trim(0); // all units are clean
+    constexpr std::size_t capacity = unit_bytes / 64, page = 4096 / 64;
+    std::vector<void *> first, second, again;
+    for (std::size_t i = 0; i < capacity; ++i) first.push_back(heap_malloc(64));
+    for (std::size_t i = 0; i < page; ++i) second.push_back(heap_malloc(64));
+    slab *full = slab_of(first[0]), *begun = slab_of(second[0]);
+    BOOST_TEST_REQUIRE(begun != full);
+    for (std::size_t i = 0; i < capacity; i += 2) heap_free(first[i]);
+    for (std::size_t i = 0; i < capacity; i += 2) {
+        again.push_back(heap_malloc(64));
+        BOOST_TEST_REQUIRE(slab_of(again.back()) == full);
+    }
+    BOOST_TEST(begun->carved == page); // not one more
+    for (std::size_t i = 1; i < capacity; i += 2) heap_free(first[i]);
+    free_all(second);
+    free_all(again);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_small_tenant_shares_slabs_and_graduates_at_a_quarter_slab, allocated) {
