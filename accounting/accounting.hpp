@@ -32,6 +32,12 @@ void accounting_set_repair(void (*repair)());
 // zero at every level, contexts of the parent's threads are dropped, limits and names stay. Single-threaded.
 void accounting_child_start();
 
+// Before a fork that libc knows of.
+void accounting_before_fork();
+// At once after a fork that libc knows of. True: this process shares its tree with others, and is to begin anew as soon as it
+// can. What a handler has interrupted ends with the parent's contexts; it changes copies of them from now on.
+[[nodiscard]] bool accounting_after_fork();
+
 // Whoever sees that this process sets up seccomp calls this before it does: a filter may forbid membarrier, by death.
 // From then on no stocks are held: every operation is exact, and slower.
 void accounting_seccomp_seen();
@@ -100,6 +106,8 @@ void context_object_to_large(context *, std::uint64_t bytes);
 void context_large_to_object(context *, std::uint64_t bytes);
 // Slab objects below direct_charge_bytes that are freed where no context of the handle can be opened: credited at once.
 void uncharge_objects(std::uint32_t obj_cgroup, std::uint64_t bytes, std::uint64_t objects);
+// An object that this process has inherited by a fork and frees now: its payer is another process, or was.
+void free_inherited(std::uint32_t obj_cgroup, std::uint64_t bytes);
 // Moves a charge that exists between owners: exact at every level, ignores limits only for common ancestors.
 [[nodiscard]] bool transfer_charge(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint64_t objects,
                                    refusal &left);

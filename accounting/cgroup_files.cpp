@@ -7,6 +7,8 @@
 #include "accounting/memory_files.hpp"
 #include "accounting/obj_cgroup.hpp"
 #include "accounting/processes.hpp"
+#include "accounting/shared/members.hpp"
+#include "accounting/shared/victims.hpp"
 #include "accounting/tenant.hpp"
 
 #include <cerrno>
@@ -46,6 +48,14 @@ bool is_populated(const tenant &top) {
 } // namespace
 
 void get_procs(const tenant &t, file_text &out) {
+    if (is_shared(t)) {
+        for (std::uint32_t m = shared::next_member(1); m != 0; m = shared::next_member(m + 1)) {
+            const shared::member &who = shared::member_at(m);
+            if (who.node.load(std::memory_order_relaxed) == t.counter.node && shared::member_is_alive(m))
+                out.number(shared::pid_in(who.identity.load(std::memory_order_acquire))).text("\n");
+        }
+        return;
+    }
     if (&tenant_of_processes() != &t) return;
     for_each_process([&](const process &p) { out.number(p.pid).text("\n"); });
 }
@@ -55,7 +65,7 @@ void get_cgroup_events(const tenant &t, file_text &out) {
 }
 
 void get_max_descendants(const tenant &t, file_text &out) {
-    std::uint32_t max = t.descendants_max.load(std::memory_order_relaxed);
+    std::uint32_t max = figures_of(t).descendants_max.load(std::memory_order_relaxed);
     if (max == no_descendants_max)
         out.text("max\n");
     else
@@ -68,7 +78,7 @@ int set_max_descendants(tenant &t, const char *value) {
     if (!is_word(value, "max") &&
         (!parse_number(after_blanks(value), number, end) || !is_word(end, "") || number >= no_descendants_max))
         return -EINVAL;
-    t.descendants_max.store(static_cast<std::uint32_t>(number), std::memory_order_relaxed);
+    figures_of(t).descendants_max.store(static_cast<std::uint32_t>(number), std::memory_order_relaxed);
     return 0;
 }
 
@@ -83,19 +93,23 @@ void get_cgroup_stat(const tenant &t, file_text &out) {
 int kill_all(allot_tenant *handle, const char *value) {
     if (!is_word(value, "1")) return -EINVAL;
     bool this_one = false;
+    std::uint32_t node = 0;
     {
         signals_blocked quiet;
         lock_scope registry(region().registry_lock.word, lock_rank::registry);
         tenant *t = tenant_from(handle);
         if (t == nullptr) return -ESTALE;
-        if (!is_at_or_below(tenant_of_processes(), *t)) return 0;
-        for_each_process([&](const process &p) {
-            if (p.pid == os_pid())
-                this_one = true;
-            else if (process_is_alive(p.pid, {p.start_time, p.start_of_stack}))
-                os_kill(p.pid);
-        });
+        node = t->counter.node;
+        if (node == 0 && !is_at_or_below(tenant_of_processes(), *t)) return 0;
+        if (node == 0)
+            for_each_process([&](const process &p) {
+                if (p.pid == os_pid())
+                    this_one = true;
+                else if (process_is_alive(p.pid, {p.start_time, p.start_of_stack}))
+                    os_kill(p.pid);
+            });
     }
+    if (node != 0) shared::end_all_below(node);
     if (this_one) os_kill(os_pid());
     return 0;
 }

@@ -7,6 +7,9 @@
 #include "accounting/drain.hpp"
 #include "accounting/failures.hpp"
 #include "accounting/obj_cgroup.hpp"
+#include "accounting/shared/ledger.hpp"
+#include "accounting/shared/members.hpp"
+#include "accounting/shared/requests.hpp"
 #include "accounting/thread_charges.hpp"
 #include "accounting/throttle.hpp"
 
@@ -22,7 +25,7 @@ page_counter *counter_above(const tenant &t) {
 std::uint64_t beyond_max(const tenant &t, charge_limit limit) {
     switch (limit) {
     case charge_limit::max: return 0;
-    case charge_limit::headroom: return t.headroom.load(std::memory_order_relaxed);
+    case charge_limit::headroom: return figures_of(t).headroom.load(std::memory_order_relaxed);
     case charge_limit::none: return unlimited;
     }
     return 0;
@@ -34,7 +37,67 @@ constexpr std::uint64_t least(std::uint64_t a, std::uint64_t b) { return a < b ?
 
 // --- the tree ---------------------------------------------------------------------------------------------------------
 
+namespace {
+
+tenant &ancestor_of_depth(tenant &from, std::uint32_t depth) {
+    tenant *t = &from;
+    while (t->counter.depth > depth) t = parent_of(*t);
+    return *t;
+}
+
+constexpr shared::beyond how_far(charge_limit limit) {
+    return limit == charge_limit::max        ? shared::beyond::max
+           : limit == charge_limit::headroom ? shared::beyond::headroom
+                                             : shared::beyond::anything;
+}
+
+void note_over_high(tenant &from, std::uint64_t bytes) {
+    charges_here.flags |= owes_visit;
+    throttle_owe(from, bytes);
+}
+
+// What this process is charged in all, for its reports: in the root's own counter, which counts nothing else in a shared tree.
+void note_own_rise(std::uint64_t bytes) {
+    page_counter &own = root_tenant().counter;
+    const std::uint64_t all = page_counter_charge(own, bytes);
+    if (all == charge_refused || all <= own.peak.load(std::memory_order_relaxed)) return;
+    page_counter_raise_peak(own, all);
+    shared::member_at(shared::this_member).peak.store(own.peak.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+// One operation at all levels; peaks are raised by it. What others charged since may make `high` be counted twice, or not.
+tenant *try_charge_shared(tenant &from, std::uint64_t bytes, charge_limit limit) {
+    const shared::outcome o = shared::ledger_charge(from.counter.account, bytes, how_far(limit));
+    if (o.is != shared::verdict::done) return &ancestor_of_depth(from, o.depth);
+    note_own_rise(bytes);
+    bool is_over_high = false;
+    for (tenant *t = &from; t != nullptr; t = parent_of(*t)) {
+        std::uint64_t used = usage(*t), high = figures_of(*t).high.load(std::memory_order_relaxed);
+        if (used <= high) [[likely]]
+            continue;
+        if (used - bytes <= high) count_event(*t, allot_event_high);
+        is_over_high = true;
+    }
+    if (is_over_high) [[unlikely]]
+        note_over_high(from, bytes);
+    return nullptr;
+}
+
+void uncharge_shared(tenant &from, std::uint64_t bytes) {
+    while (bytes != 0 && shared::ledger_uncharge(from.counter.account, bytes).is != shared::verdict::done) {
+        count_anomaly(); // more than was charged
+        const std::uint64_t has =
+            shared::account_at(from.counter.account).charged.value.load(std::memory_order_relaxed);
+        bytes = least(bytes, has);
+    }
+    (void)page_counter_uncharge(root_tenant().counter, bytes); // see note_own_rise
+}
+
+} // namespace
+
 tenant *tree_try_charge(tenant &from, std::uint64_t bytes, const tenant *stop, charge_limit limit) {
+    if (is_shared(from)) [[unlikely]]
+        return try_charge_shared(from, bytes, limit);
     std::uint64_t reached[tenant_depth_max + 1]; // usage after this charge, by distance from `from`
     std::uint32_t levels = 0;
     for (tenant *t = &from; t != nullptr && t != stop; t = parent_of(*t)) {
@@ -58,14 +121,14 @@ tenant *tree_try_charge(tenant &from, std::uint64_t bytes, const tenant *stop, c
         }
         if (has_protection(t->counter)) page_counter_propagate(t->counter, counter_above(*t));
     }
-    if (is_over_high) [[unlikely]] {
-        charges_here.flags |= owes_visit;
-        throttle_owe(from, bytes);
-    }
+    if (is_over_high) [[unlikely]]
+        note_over_high(from, bytes);
     return nullptr;
 }
 
 void tree_uncharge(tenant &from, std::uint64_t bytes, const tenant *stop) {
+    if (is_shared(from)) [[unlikely]]
+        return uncharge_shared(from, bytes);
     for (tenant *t = &from; t != nullptr && t != stop; t = parent_of(*t)) {
         if (page_counter_uncharge(t->counter, bytes) != 0) count_anomaly();
         if (has_protection(t->counter)) page_counter_propagate(t->counter, counter_above(*t));
@@ -77,11 +140,12 @@ charge_ahead charge_ahead_of(const tenant &from) {
     if (from.counts_charges.load(std::memory_order_relaxed) != 0) return {}; // each charge is to be counted
     std::uint64_t share = unlimited, contexts = 1;
     for (const tenant *t = &from; t != nullptr; t = parent_of(*t)) {
-        contexts = std::uint64_t{1} + t->counter.nr_contexts.load(std::memory_order_relaxed);
-        std::uint64_t max = t->counter.max.load(std::memory_order_relaxed);
-        std::uint64_t high = t->counter.high.load(std::memory_order_relaxed);
+        const level_figures level = figures_of(*t);
+        contexts = std::uint64_t{1} + level.nr_contexts.load(std::memory_order_relaxed);
+        std::uint64_t max = level.max.load(std::memory_order_relaxed);
+        std::uint64_t high = level.high.load(std::memory_order_relaxed);
         if (max >= unlimited && high >= unlimited) continue;
-        std::uint64_t used = usage(t->counter);
+        std::uint64_t used = usage(*t);
         std::uint64_t room = max > used ? max - used : 0;
         // So that what crosses `high` is used, not held. Above it, it is no bound any more.
         if (used <= high && high - used < room) room = high - used;
@@ -222,7 +286,7 @@ attempt try_without_drain(context &c, net_word d) {
 
 tenant *charge_over(tenant &t, std::uint64_t bytes, const tenant *stop) {
     if (tenant *uncountable = tree_try_charge(t, bytes, stop, charge_limit::none)) return uncountable;
-    t.forced.fetch_add(bytes, std::memory_order_relaxed);
+    figures_of(t).forced.fetch_add(bytes, std::memory_order_relaxed);
     return nullptr;
 }
 
@@ -236,6 +300,8 @@ bool context_charge_slow(context *c, net_word d) {
     if (holds_locks()) [[unlikely]]
         return charge_in_handler(*c, d);
     attempt first = try_without_drain(*c, d);
+    if (shared::is_attached() && shared::request_is_waiting()) [[unlikely]]
+        charges_here.flags |= owes_visit;
     if (first != attempt::must_drain) return first == attempt::covered;
     signals_blocked quiet;
     return drain_and_charge({.ctx = c,

@@ -8,6 +8,7 @@
 #include "accounting/obj_cgroup.hpp"
 #include "accounting/processes.hpp"
 #include "accounting/registrations.hpp"
+#include "accounting/shared/join.hpp"
 #include "accounting/tenant.hpp"
 #include "accounting/tenant_extra.hpp"
 
@@ -34,11 +35,12 @@ void empty(tenant &t) {
     page_counter &c = t.counter;
     c.word.store(0, std::memory_order_relaxed);
     c.peak.store(0, std::memory_order_relaxed);
+    take_over_tenant(t);
     c.nr_contexts.store(0, std::memory_order_relaxed);
     c.nr_holding.store(0, std::memory_order_relaxed);
     for (auto *part : {&c.min_usage, &c.low_usage, &c.children_min_usage, &c.children_low_usage})
         part->store(0, std::memory_order_relaxed);
-    for (auto *line : {&t.large, &t.external, &t.settled_bytes, &t.settled_objects})
+    for (auto *line : {&t.own.large, &t.own.external, &t.own.settled_bytes, &t.own.settled_objects})
         line->store(0, std::memory_order_relaxed);
     for (auto *line : {&t.forced, &t.headroom_charges}) line->store(0, std::memory_order_relaxed);
     t.nr_descendants = 0;
@@ -178,28 +180,8 @@ void rebuild_handles() {
 
 // They were of the parent's threads.
 void forget_contexts(region_header &h) {
+    contexts_child_start();
     h.tables[static_cast<std::uint32_t>(table::contexts)].count.store(1, std::memory_order_relaxed);
-}
-
-void make_region_own(const options &o) {
-    if (the_region.fd == private_region) return; // copied by the fork already
-    line_writer path;
-    int fd = create_region_file(o.dir, o.hierarchy, path);
-    int parents = the_region.fd;
-    if (!region_make_own(fd < 0 ? private_region : fd)) {
-        // Half of the file's space was there. Memory of its own can always be mapped over what is mapped already.
-        if (fd >= 0) {
-            os_close(fd);
-            os_remove_file(path.c_str());
-        }
-        if (!region_make_own(private_region)) {
-            line_writer out;
-            out.text("allot: the child of a fork cannot have tables of its own");
-            out.write();
-            __builtin_trap();
-        }
-    }
-    os_close(parents);
 }
 
 } // namespace
@@ -213,9 +195,8 @@ void keep_default_tenant(region_header &h) {
 
 void child_start(const options &o) {
     region_child_start();
-    make_region_own(o);
+    join_as_copy();
     region_header &h = region();
-    h.ready.store(0, std::memory_order_relaxed);
     free_locks();
     forget_lists(h);
     forget_contexts(h);
@@ -230,7 +211,7 @@ void child_start(const options &o) {
     h.draining.store(0, std::memory_order_relaxed);
     h.tables[static_cast<std::uint32_t>(table::processes)].count.store(1, std::memory_order_relaxed);
     h.process = process_register();
-    h.ready.store(1, std::memory_order_release);
+    joined_as_copy();
 }
 
 } // namespace allot

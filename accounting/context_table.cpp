@@ -5,6 +5,9 @@
 #include "accounting/base/os.hpp"
 #include "accounting/charge.hpp"
 #include "accounting/obj_cgroup.hpp"
+#include "accounting/shared/accounts.hpp"
+#include "accounting/shared/lease.hpp"
+#include "accounting/shared/ledger.hpp"
 #include "accounting/tenant.hpp"
 
 namespace allot {
@@ -35,6 +38,12 @@ void context_take_over(context &c) {
     context_cold &cold = cold_of(c);
     // late before net: who sees a handler's bytes here sees its net too, so that stock is never more than what is held.
     std::int64_t stock = c.stock.load(std::memory_order_relaxed) + cold.late.exchange(0, std::memory_order_acquire);
+    if (const std::int64_t taken = taken_by_others(c); taken != 0) [[unlikely]] {
+        stock -= taken;
+        (void)page_counter_uncharge(root_tenant().counter, static_cast<std::uint64_t>(taken)); // what this process has in all
+        std::atomic<std::uint64_t> &seen = shared::taking_at(c.index).seen;
+        seen.store(seen.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(taken), std::memory_order_relaxed);
+    }
     net_word folded = c.net.load(std::memory_order_relaxed);
     net_add(c.net, -folded); // not a store of 0: a handler may have added meanwhile
     cold.settled_bytes.store(cold.settled_bytes.load(std::memory_order_relaxed) + net_bytes(folded),
@@ -49,6 +58,7 @@ namespace {
 void count_holding(tenant &t, std::uint32_t change) {
     for (tenant *at = &t; at != nullptr; at = parent_of(*at))
         at->counter.nr_holding.fetch_add(change, std::memory_order_seq_cst);
+    if (is_shared(t)) shared::account_at(t.counter.account).nr_holding.fetch_add(change, std::memory_order_seq_cst);
 }
 
 void begin_holding(context &c, tenant &t) {
@@ -61,6 +71,7 @@ void begin_holding(context &c, tenant &t) {
 std::uint64_t context_begin_holding(context &c, tenant &t, std::uint64_t batch) {
     if (batch == 0 || has_flag(c, context_holding)) return batch;
     begin_holding(c, t);
+    if (is_shared(t) && shared::is_drained(t.counter.node)) return 0;
     std::uint32_t drained = region().draining.load(std::memory_order_seq_cst);
     return drained != 0 && is_at_or_below(t, record_at<tenant>(drained)) ? 0 : batch;
 }
@@ -75,7 +86,8 @@ void context_settle_holding(context &c, tenant &t) {
 
 std::int64_t context_unused(const context &c) {
     std::int64_t late = cold_of(c).late.load(std::memory_order_acquire);
-    return c.stock.load(std::memory_order_relaxed) + late - net_bytes(c.net.load(std::memory_order_relaxed));
+    return c.stock.load(std::memory_order_relaxed) + late - taken_by_others(c) -
+           net_bytes(c.net.load(std::memory_order_relaxed));
 }
 
 std::uint64_t context_unused_estimate(const context &c) {
@@ -97,8 +109,38 @@ void context_give_back(context &c, tenant &t) {
 namespace {
 
 void count_contexts(tenant &t, std::uint32_t change) {
-    for (tenant *at = &t; at != nullptr; at = parent_of(*at))
+    for (tenant *at = &t; at != nullptr; at = parent_of(*at)) {
         at->counter.nr_contexts.fetch_add(change, std::memory_order_relaxed);
+        if (is_shared(*at)) figures_of(*at).nr_contexts.fetch_add(change, std::memory_order_relaxed);
+    }
+    if (is_shared(t)) shared::account_at(t.counter.account).nr_contexts.fetch_add(change, std::memory_order_relaxed);
+}
+
+// Where processes share the tree, contexts lie in its file, in chunks of this process. Registry lock.
+constinit std::uint32_t chunk_next = 0, chunk_end = 0;
+
+std::uint32_t take_from_chunk() {
+    if (chunk_next == chunk_end) {
+        chunk_next = shared::chunk_open();
+        if (chunk_next == 0) return chunk_end = 0;
+        chunk_end = chunk_next + shared::chunk_contexts;
+    }
+    return chunk_next++;
+}
+
+std::uint32_t new_context(const tenant &t) {
+    if (!is_shared(t)) return record_new<context_record>();
+    table_header &freed = region().tables[static_cast<std::uint32_t>(table::contexts)];
+    const std::uint32_t index = freed.free_head != 0 ? record_new<context_record>() : take_from_chunk();
+    if (index == 0) return 0;
+    // The chunk may have been another process's, whose end somebody else has not noticed who still means to take from it.
+    context &c = record_at<context_record>(index).hot;
+    std::uint32_t lock = c.lock.exchange(0, std::memory_order_seq_cst);
+    if (lock != 0) shared::ledger_flush();
+    shared::taking &beside = shared::taking_at(index);
+    beside.seen.store(beside.taken.value.load(std::memory_order_acquire), std::memory_order_relaxed);
+    beside.account.store(t.counter.account, std::memory_order_relaxed);
+    return index;
 }
 
 void initialise(context_record &c, std::uint32_t index, std::uint32_t obj_cgroup) {
@@ -124,14 +166,14 @@ context *context_open(std::uint32_t obj_cgroup) {
     signals_blocked quiet;
     lock_scope registry(region().registry_lock.word, lock_rank::registry);
     if (!obj_cgroup_try_grab(obj_cgroup)) return nullptr;
-    std::uint32_t index = record_new<context_record>();
+    tenant &t = *tenant_named_by(obj_cgroup); // stays: reparenting takes the registry lock
+    std::uint32_t index = has_account(t) ? new_context(t) : 0;
     if (index == 0) {
         obj_cgroup_put_locked(obj_cgroup);
         return nullptr;
     }
     context_record &c = record_at<context_record>(index);
     initialise(c, index, obj_cgroup);
-    tenant &t = *tenant_named_by(obj_cgroup); // stays: reparenting takes the registry lock
     list_put(t.first_context, c, index);
     count_contexts(t, 1);
     return &c.hot;
@@ -145,10 +187,11 @@ void context_close(context *c) {
     tenant &t = *tenant_named_by(c->obj_cgroup);
     lock_take(c->lock, lock_rank::context);
     context_give_back(*c, t);
-    t.settled_bytes.fetch_add(record.cold.settled_bytes.exchange(0, std::memory_order_relaxed),
-                              std::memory_order_relaxed);
-    t.settled_objects.fetch_add(record.cold.settled_objects.exchange(0, std::memory_order_relaxed),
-                                std::memory_order_relaxed);
+    charge_lines &lines = lines_of(t);
+    lines.settled_bytes.fetch_add(record.cold.settled_bytes.exchange(0, std::memory_order_relaxed),
+                                  std::memory_order_relaxed);
+    lines.settled_objects.fetch_add(record.cold.settled_objects.exchange(0, std::memory_order_relaxed),
+                                    std::memory_order_relaxed);
     c->flags.store(0, std::memory_order_relaxed);
     list_remove(t.first_context, record);
     lock_give(c->lock, lock_rank::context);
@@ -167,10 +210,14 @@ void context_park(context *c) {
     cold_of(*c).thread = 0;
 }
 
+void contexts_child_start() { chunk_next = chunk_end = 0; }
+
 void contexts_reparent(tenant &t, tenant &parent) {
     while (context_record *c = record_of<context_record>(t.first_context)) {
         list_remove(t.first_context, *c);
         list_put(parent.first_context, *c, c->hot.index);
+        if (is_shared(parent))
+            shared::taking_at(c->hot.index).account.store(parent.counter.account, std::memory_order_relaxed);
     }
     t.counter.nr_contexts.store(0, std::memory_order_relaxed);
 }

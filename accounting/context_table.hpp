@@ -19,6 +19,7 @@
 #include "accounting/context.hpp"
 #include "accounting/refusal.hpp"
 #include "accounting/region.hpp"
+#include "accounting/shared/file.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -104,6 +105,15 @@ inline void context_forget_swing(context &c) { c.swing = c.returned = 0; }
 [[nodiscard]] std::uint64_t context_begin_holding(context &c, tenant &t, std::uint64_t batch);
 // Any holder of the lock, before giving it back: counts c as holding if it does, and only then.
 void context_settle_holding(context &c, tenant &t);
+// Where processes share the tree, drains of others take from a context without writing to it: what they took and the owner has
+// not subtracted yet (shared/remote.hpp). Any holder of the lock.
+[[nodiscard]] inline std::int64_t taken_by_others(const context &c) {
+    if (!shared::is_attached()) [[likely]]
+        return 0;
+    const shared::taking &t = shared::taking_at(c.index);
+    return static_cast<std::int64_t>(t.taken.value.load(std::memory_order_acquire) -
+                                     t.seen.load(std::memory_order_relaxed));
+}
 // Any holder of the lock, sealed and after a membarrier: what is charged and not used.
 [[nodiscard]] std::int64_t context_unused(const context &c);
 // Without the lock: exact when quiet.
@@ -112,5 +122,7 @@ void context_settle_holding(context &c, tenant &t);
 // --- registry lock -----------------------------------------------------------------------------------------------------
 // Moves all contexts of t to the list of its parent. With the locks of obj_cgroup.hpp, invariant 2.
 void contexts_reparent(tenant &t, tenant &parent);
+// In the only thread of a forked child: those there are are the parent's.
+void contexts_child_start();
 
 } // namespace allot

@@ -7,13 +7,14 @@
 #include "accounting/failures.hpp"
 #include "accounting/obj_cgroup.hpp"
 #include "accounting/settle.hpp"
+#include "accounting/shared/accounts.hpp"
 
 namespace allot {
 
 namespace {
 
-std::atomic<std::int64_t> tenant::*line_of(charge_kind kind) {
-    return kind == charge_kind::large ? &tenant::large : &tenant::external;
+std::atomic<std::int64_t> charge_lines::*line_of(charge_kind kind) {
+    return kind == charge_kind::large ? &charge_lines::large : &charge_lines::external;
 }
 constexpr charge_kind all_kinds[] = {charge_kind::large, charge_kind::external};
 
@@ -83,7 +84,7 @@ private:
     bool took_ = false;
 };
 
-using tenant_line = std::atomic<std::int64_t> tenant::*;
+using tenant_line = std::atomic<std::int64_t> charge_lines::*;
 
 enum class attempt : std::uint32_t { charged, refused, must_drain };
 
@@ -100,19 +101,19 @@ attempt try_line(tenant &t, std::uint32_t obj_cgroup, std::uint64_t bytes, tenan
         if (charges_here.mode != charge_mode::atomic || charge_over(t, bytes) != nullptr) return attempt::must_drain;
         count_event(*level, allot_event_max);
     }
-    (t.*line).fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+    (lines_of(t).*line).fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
     return attempt::charged;
 }
 
 // One step, for large bytes are uncharged under the locks of several contexts. What was never charged stays out of it.
 void uncharge_line(tenant &t, std::uint64_t bytes, tenant_line line) {
-    std::int64_t have = (t.*line).load(std::memory_order_relaxed);
+    std::atomic<std::int64_t> &here = lines_of(t).*line;
+    std::int64_t have = here.load(std::memory_order_relaxed);
     std::uint64_t taken;
     do {
         std::uint64_t some = have > 0 ? static_cast<std::uint64_t>(have) : 0;
         taken = bytes < some ? bytes : some;
-    } while (
-        !(t.*line).compare_exchange_weak(have, have - static_cast<std::int64_t>(taken), std::memory_order_relaxed));
+    } while (!here.compare_exchange_weak(have, have - static_cast<std::int64_t>(taken), std::memory_order_relaxed));
     if (taken != bytes) count_anomaly();
     tree_uncharge(t, taken);
 }
@@ -137,9 +138,27 @@ void take_deferred(obj_cgroup &o) {
     }
 }
 
+namespace {
+
+// Before a charge without context, which may be the first of this process at a tenant that others share.
+bool can_be_charged(std::uint32_t obj_cgroup) {
+    if (!shared::is_attached()) [[likely]]
+        return true;
+    const tenant *t = tenant_named_by(obj_cgroup);
+    if (t == nullptr || t->counter.account != 0) return t != nullptr;
+    if (holds_locks()) return false; // a handler amid our own code cannot wait for the registry
+    signals_blocked quiet;
+    lock_scope registry(region().registry_lock.word, lock_rank::registry);
+    tenant *now = tenant_named_by(obj_cgroup);
+    return now != nullptr && has_account(*now);
+}
+
+} // namespace
+
 bool charge_bytes(std::uint32_t obj_cgroup, std::uint64_t bytes, charge_kind kind, refusal &left) {
     left.kind = refusal_kind::none;
     if (obj_cgroup == 0) return true; // of a process that is not accounted
+    if (!can_be_charged(obj_cgroup)) return false;
     // No handler runs while a direct lock is held: it could wait for somebody who waits for the lock.
     signals_blocked quiet;
     {
@@ -181,9 +200,16 @@ void uncharge_objects(std::uint32_t obj_cgroup, std::uint64_t bytes, std::uint64
     locked_tenant t(obj_cgroup);
     if (t.get() == nullptr) return count_anomaly();
     // What contexts hold and this line add up to what lives; alone either may be negative.
-    t.get()->settled_bytes.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
-    t.get()->settled_objects.fetch_sub(static_cast<std::int64_t>(objects), std::memory_order_relaxed);
+    lines_of(*t.get()).settled_bytes.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+    lines_of(*t.get()).settled_objects.fetch_sub(static_cast<std::int64_t>(objects), std::memory_order_relaxed);
     tree_uncharge(*t.get(), bytes);
+}
+
+void free_inherited(std::uint32_t obj_cgroup, std::uint64_t bytes) {
+    if (!shared::is_attached()) [[likely]]
+        return;
+    const tenant *t = tenant_named_by(obj_cgroup);
+    if (t != nullptr && t->counter.account != 0) shared::account_free_inherited(t->counter.account, bytes);
 }
 
 bool context_charge_bytes(context *c, std::uint64_t bytes) {
@@ -192,12 +218,12 @@ bool context_charge_bytes(context *c, std::uint64_t bytes) {
     {
         locked_context own(*c);
         if (!own) return false;
-        attempt first = try_line(*tenant_named_by(c->obj_cgroup), c->obj_cgroup, bytes, &tenant::large, left);
+        attempt first = try_line(*tenant_named_by(c->obj_cgroup), c->obj_cgroup, bytes, &charge_lines::large, left);
         if (first != attempt::must_drain) return first == attempt::charged;
     }
     if (holds_locks()) return false; // a handler amid our own code
     signals_blocked quiet;
-    return drain_and_charge({.obj_cgroup = c->obj_cgroup, .bytes = bytes, .line = &tenant::large, .left = &left});
+    return drain_and_charge({.obj_cgroup = c->obj_cgroup, .bytes = bytes, .line = &charge_lines::large, .left = &left});
 }
 
 void context_uncharge_bytes(context *c, std::uint64_t bytes) {
@@ -207,7 +233,7 @@ void context_uncharge_bytes(context *c, std::uint64_t bytes) {
         defer(c->obj_cgroup, bytes, charge_kind::large);
         return;
     }
-    uncharge_line(*tenant_named_by(c->obj_cgroup), bytes, &tenant::large);
+    uncharge_line(*tenant_named_by(c->obj_cgroup), bytes, &charge_lines::large);
     take_deferred(record_at<struct obj_cgroup>(c->obj_cgroup));
 }
 
@@ -221,7 +247,7 @@ void change_book(context &c, std::int64_t to_large, std::int64_t objects) {
     cold.settled_bytes.store(cold.settled_bytes.load(std::memory_order_relaxed) - to_large, std::memory_order_relaxed);
     cold.settled_objects.store(cold.settled_objects.load(std::memory_order_relaxed) - objects,
                                std::memory_order_relaxed);
-    tenant_named_by(c.obj_cgroup)->large.fetch_add(to_large, std::memory_order_relaxed);
+    lines_of(*tenant_named_by(c.obj_cgroup)).large.fetch_add(to_large, std::memory_order_relaxed);
 }
 
 } // namespace
@@ -234,11 +260,11 @@ void context_large_to_object(context *c, std::uint64_t bytes) {
 bool transfer_charge(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint64_t objects, refusal &left) {
     left.kind = refusal_kind::none;
     if (tenant_named_by(from) == tenant_named_by(to)) return true;
-    if (holds_locks()) return false; // a handler amid our own code
+    if (holds_locks() || !can_be_charged(to)) return false; // a handler amid our own code
     bool is_large = objects == 1 && bytes >= direct_charge_bytes;
     refused_charge charge{.obj_cgroup = to, .bytes = bytes, .objects = objects, .from = from, .left = &left};
-    charge.line = is_large ? &tenant::large : &tenant::settled_bytes;
-    if (!is_large) charge.object_line = &tenant::settled_objects;
+    charge.line = is_large ? &charge_lines::large : &charge_lines::settled_bytes;
+    if (!is_large) charge.object_line = &charge_lines::settled_objects;
     signals_blocked quiet;
     return drain_and_charge(charge);
 }

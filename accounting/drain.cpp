@@ -5,6 +5,10 @@
 #include "accounting/context_table.hpp"
 #include "accounting/direct.hpp"
 #include "accounting/obj_cgroup.hpp"
+#include "accounting/shared/lease.hpp"
+#include "accounting/shared/ledger.hpp"
+#include "accounting/shared/members.hpp"
+#include "accounting/shared/remote.hpp"
 #include "accounting/stalls.hpp"
 #include "accounting/thread_charges.hpp"
 
@@ -36,6 +40,7 @@ void pass_direct_locks() {
 namespace {
 
 whom must_lock(const tenant &level) {
+    if (is_shared(level)) return whom::holders; // a charge is one operation there: nothing is in flight
     for (const tenant *t = parent_of(level); t != nullptr; t = parent_of(*t))
         if (t->counter.max.load(std::memory_order_relaxed) < unlimited) return whom::everyone;
     return whom::holders;
@@ -154,9 +159,21 @@ const tenant *common_ancestor(const tenant *a, const tenant *b) {
 
 void add_to(tenant &t, const refused_charge &charge, std::int64_t sign) {
     if (charge.line != nullptr)
-        (t.*charge.line).fetch_add(sign * static_cast<std::int64_t>(charge.bytes), std::memory_order_relaxed);
+        (lines_of(t).*charge.line).fetch_add(sign * static_cast<std::int64_t>(charge.bytes), std::memory_order_relaxed);
     if (charge.object_line != nullptr)
-        (t.*charge.object_line).fetch_add(sign * static_cast<std::int64_t>(charge.objects), std::memory_order_relaxed);
+        (lines_of(t).*charge.object_line)
+            .fetch_add(sign * static_cast<std::int64_t>(charge.objects), std::memory_order_relaxed);
+}
+
+// A move is one operation where processes share the tree.
+tenant *move_shared(tenant &from, tenant &to, std::uint64_t bytes, charge_limit limit) {
+    const shared::outcome o = shared::ledger_move(from.counter.account, to.counter.account, bytes,
+                                                  shared::beyond{static_cast<std::uint32_t>(limit)});
+    if (o.is == shared::verdict::void_) count_anomaly(); // more than was charged: nothing is moved, and nothing refused
+    if (o.is != shared::verdict::refused) return nullptr;
+    tenant *level = &to;
+    while (level->counter.depth > o.depth) level = parent_of(*level);
+    return level;
 }
 
 tenant *charge_tree(tenant &t, std::uint64_t bytes, const tenant *stop, charge_limit limit) {
@@ -166,6 +183,12 @@ tenant *charge_tree(tenant &t, std::uint64_t bytes, const tenant *stop, charge_l
 // A charge without context, with its books; tenants stay, for the drain lock is held. nullptr: charged.
 tenant *try_direct(const refused_charge &charge, tenant &to, charge_limit limit) {
     tenant *from = tenant_named_by(charge.from); // nullptr: a new charge
+    if (from != nullptr && is_shared(to)) {
+        if (tenant *level = move_shared(*from, to, charge.bytes, limit)) return level;
+        add_to(to, charge, 1);
+        add_to(*from, charge, -1);
+        return nullptr;
+    }
     const tenant *stop = from == nullptr ? nullptr : common_ancestor(from, &to);
     tenant *level = charge_tree(to, charge.bytes, stop, limit);
     if (level != nullptr) return level;
@@ -205,7 +228,7 @@ tenant *charge_exactly(const refused_charge &charge, tenant &t, charge_limit lim
 // and not by one below whose usage may be a charge on its way that top refuses too.
 bool is_decided(const tenant &level, const tenant &top, whom locked) {
     if (&level == &top) return true;
-    return level.counter.depth > top.counter.depth && locked == whom::everyone;
+    return level.counter.depth > top.counter.depth && (locked == whom::everyone || is_shared(level));
 }
 
 // Everything has been taken that can be, at `top`. What the thread may do beyond max. nullptr: charged.
@@ -213,7 +236,7 @@ tenant *charge_beyond(const refused_charge &charge, tenant &asked, const tenant 
     if (may_use_headroom(asked, charge.bytes)) {
         level = charge_exactly(charge, asked, charge_limit::headroom);
         if (level == nullptr) {
-            asked.headroom_charges.fetch_add(1, std::memory_order_relaxed);
+            figures_of(asked).headroom_charges.fetch_add(1, std::memory_order_relaxed);
             return nullptr;
         }
         if (!is_decided(*level, top, locked)) return level;
@@ -255,8 +278,37 @@ private:
     std::uint32_t direct_ = 0; // a bit a stripe
 };
 
-// Seals, takes and tries over one subtree. nullptr: charged; else the level that has no room.
-tenant *drain_subtree(const tenant &top, whom who, const refused_charge &charge, tenant &asked) {
+// Of the other processes of a shared tree, for the time of one attempt.
+class drained_others {
+public:
+    drained_others(const tenant &top, std::uint32_t ticket)
+        : top_(top), ticket_(ticket), others_(top.counter.node, ticket) {}
+    void seal_and_take() {
+        if (ticket_ == 0 || !shared::may_look_at_others()) return;
+        if (!others_.seal() || os_membarrier_of_all()) others_.take();
+    }
+    // What was refused meanwhile was refused rightly: nobody has taken anything back, and no other drain has begun.
+    [[nodiscard]] bool stood() const {
+        return ticket_ == 0 || (others_.all_held() && shared::lease_extend(ticket_, top_.counter.node));
+    }
+    ~drained_others() {
+        if (ticket_ != 0) others_.unlock();
+    }
+    drained_others(const drained_others &) = delete;
+    drained_others &operator=(const drained_others &) = delete;
+
+private:
+    const tenant &top_;
+    const std::uint32_t ticket_;
+    shared::remote_drain others_;
+};
+
+// Seals, takes and tries over one subtree. nullptr: charged; else the level that has no room. `ticket`: of the lease, 0 where
+// nobody shares the tree; cleared if what was refused may fit once more is drained.
+tenant *drain_subtree(const tenant &top, whom who, const refused_charge &charge, tenant &asked, std::uint32_t &ticket,
+                      bool is_last) {
+    drained_others others(top, ticket);
+    others.seal_and_take();
     if (charge.ctx != nullptr) lock_take(charge.ctx->lock, lock_rank::context);
     drained_subtree below(top, who, charge.ctx);
     order known = below.seal(os_membarrier_mode());
@@ -267,8 +319,11 @@ tenant *drain_subtree(const tenant &top, whom who, const refused_charge &charge,
     below.take_unused(known);
     tenant *level = charge_exactly(charge, asked, charge_limit::max);
     if (level == nullptr) charge_fitted(asked);
-    if (level != nullptr && is_decided(*level, top, who)) level = charge_beyond(charge, asked, top, who, level);
-    if (level != nullptr && is_decided(*level, top, who)) {
+    const bool is_right = level == nullptr || others.stood() || is_last;
+    if (!is_right) ticket = 0;
+    if (level != nullptr && is_right && is_decided(*level, top, who))
+        level = charge_beyond(charge, asked, top, who, level);
+    if (level != nullptr && is_right && is_decided(*level, top, who)) {
         if (charge.ctx != nullptr && charge.d != 0) context_take_back(*charge.ctx, charge.d, asked);
         leave_refusal(*charge.left, charge.obj_cgroup, level->counter.depth, refusal_kind::limit, charge.bytes);
     }
@@ -281,29 +336,68 @@ tenant *drain_subtree(const tenant &top, whom who, const refused_charge &charge,
 }
 
 // The same with the locks that it needs: where nobody below holds anything, neither the registry's nor a direct one.
-tenant *drain_level(const tenant &top, whom who, const refused_charge &charge, tenant &asked, drain_locks &locks) {
+tenant *drain_level(const tenant &top, whom who, const refused_charge &charge, tenant &asked, drain_locks &locks,
+                    std::uint32_t &ticket, bool is_last) {
     region().draining.store(top.index, std::memory_order_seq_cst);
     if (who == whom::holders && top.counter.nr_holding.load(std::memory_order_seq_cst) == 0) who = whom::nobody;
     if (who != whom::nobody) locks.lock_registry();
     if (who == whom::everyone) locks.lock_direct(top);
-    return drain_subtree(top, who, charge, asked);
+    return drain_subtree(top, who, charge, asked, ticket, is_last);
 }
 
 } // namespace
 
 namespace {
 
+// The lease of the shared tree, for the time of a drain.
+class lease_scope {
+public:
+    lease_scope() = default;
+    ~lease_scope() { give(); }
+    lease_scope(const lease_scope &) = delete;
+    lease_scope &operator=(const lease_scope &) = delete;
+    // For a drain of top; 0 where nobody shares it.
+    std::uint32_t take(const tenant &top) {
+        if (!is_shared(top)) return 0;
+        if (ticket_ == 0 || !shared::lease_extend(ticket_, top.counter.node))
+            ticket_ = shared::lease_take(top.counter.node);
+        return ticket_;
+    }
+    void give() {
+        if (ticket_ != 0) shared::lease_give(ticket_);
+        ticket_ = 0;
+    }
+
+private:
+    std::uint32_t ticket_ = 0;
+};
+
+// Others may keep a lease from lasting as long as a drain; not for ever.
+constexpr std::uint32_t attempts_max = 1000;
+
 bool drain_and_try(const refused_charge &charge) {
     lock_scope drain(region().drain_lock.word, lock_rank::drain);
     tenant &asked = *tenant_named_by(charge.obj_cgroup);
     tenant *level = retry(charge, asked);
     if (level == nullptr) return true;
+    lease_scope lease;
+    if (is_shared(asked)) { // another process may have drained, or left what it held to be reaped
+        (void)lease.take(*level);
+        if (shared::may_look_at_others()) (void)shared::reap_dead(level->counter.node);
+        level = retry(charge, asked);
+        if (level == nullptr) return true;
+    }
     take_what_handlers_left();
     count_event(*level, allot_event_max);
     drain_locks locks;
     const tenant *top = level;
+    std::uint32_t attempts = 0;
     for (whom who = must_lock(*top); level != nullptr;) {
-        level = drain_level(*top, who, charge, asked, locks);
+        const std::uint32_t lease_for_it = lease.take(*top);
+        std::uint32_t ticket = lease_for_it;
+        level = drain_level(*top, who, charge, asked, locks, ticket, attempts == attempts_max);
+        attempts += ticket != lease_for_it;
+        if (ticket != lease_for_it) continue;
         if (level == nullptr || is_decided(*level, *top, who)) break;
         // A level above refuses when the first has been drained: then its subtree, which contains the first's. One below
         // that does had room before: perhaps it has again, once what is on its way has been given up.
@@ -337,6 +431,7 @@ void membarrier_forbid() {
     lock_scope drain(region().drain_lock.word, lock_rank::drain);
     lock_scope registry(region().registry_lock.word, lock_rank::registry);
     // First: who takes a context's lock after us is given no batch, so it stays sealed.
+    shared::forbid_looking();
     membarrier_mode before = os_membarrier_mode();
     os_set_membarrier_mode(membarrier_mode::unavailable);
     drained_subtree everything(root_tenant(), whom::everyone, nullptr);

@@ -34,8 +34,8 @@ struct refused_charge {
     std::uint64_t bytes = 0;
     std::uint64_t objects = 0;
     // Without a context: the statistics that the charge is part of.
-    std::atomic<std::int64_t> tenant::*line = nullptr;
-    std::atomic<std::int64_t> tenant::*object_line = nullptr;
+    std::atomic<std::int64_t> charge_lines::*line = nullptr;
+    std::atomic<std::int64_t> charge_lines::*object_line = nullptr;
     // Not 0: the charge exists already, for this handle's tenant, and is moved: common ancestors are left alone.
     std::uint32_t from = 0;
     refusal *left; // what a refusal leaves to settle

@@ -3,6 +3,8 @@
 #include "accounting/base/os.hpp"
 #include "accounting/drain.hpp"
 #include "accounting/failures.hpp"
+#include "accounting/shared/ledger.hpp"
+#include "accounting/shared/remote.hpp"
 #include "accounting/sizes.hpp"
 #include "accounting/statistics.hpp"
 #include "accounting/tables.hpp"
@@ -17,7 +19,7 @@ namespace allot {
 
 bool parse_tenant_size(const tenant &t, const char *value, std::uint64_t &bytes) {
     std::uint64_t base = unlimited;
-    if (tenant *parent = parent_of(t)) base = parent->counter.max.load(std::memory_order_relaxed);
+    if (tenant *parent = parent_of(t)) base = figures_of(*parent).max.load(std::memory_order_relaxed);
     size_result result = size_parse(value, base >= unlimited ? os_ram_bytes() : base);
     bytes = result.bytes;
     return result.error == size_error::none;
@@ -50,10 +52,8 @@ bool parse_number(const char *value, std::uint64_t &number, const char *&end) {
 
 namespace {
 
-using limit = std::atomic<std::uint64_t> page_counter::*;
-
-void get_limit(const tenant &t, limit which, file_text &out) {
-    out.limit_line((t.counter.*which).load(std::memory_order_relaxed));
+void get_limit(const std::atomic<std::uint64_t> &limit, file_text &out) {
+    out.limit_line(limit.load(std::memory_order_relaxed));
 }
 
 void put_events(const std::atomic<std::uint64_t> (&events)[events_capacity], file_text &out) {
@@ -65,15 +65,15 @@ void put_events(const std::atomic<std::uint64_t> (&events)[events_capacity], fil
 
 void get_current(const tenant &t, file_text &out) { out.number(current_exact(t)).text("\n"); }
 void get_peak(const tenant &t, file_text &out) {
-    out.number(t.counter.peak.load(std::memory_order_relaxed)).text("\n");
+    out.number(figures_of(t).peak.load(std::memory_order_relaxed)).text("\n");
 }
-void get_min(const tenant &t, file_text &out) { get_limit(t, &page_counter::min, out); }
-void get_low(const tenant &t, file_text &out) { get_limit(t, &page_counter::low, out); }
-void get_high(const tenant &t, file_text &out) { get_limit(t, &page_counter::high, out); }
-void get_max(const tenant &t, file_text &out) { get_limit(t, &page_counter::max, out); }
-void get_headroom(const tenant &t, file_text &out) { out.limit_line(t.headroom.load(std::memory_order_relaxed)); }
-void get_events(const tenant &t, file_text &out) { put_events(t.events, out); }
-void get_events_local(const tenant &t, file_text &out) { put_events(t.events_local, out); }
+void get_min(const tenant &t, file_text &out) { get_limit(figures_of(t).min, out); }
+void get_low(const tenant &t, file_text &out) { get_limit(figures_of(t).low, out); }
+void get_high(const tenant &t, file_text &out) { get_limit(figures_of(t).high, out); }
+void get_max(const tenant &t, file_text &out) { get_limit(figures_of(t).max, out); }
+void get_headroom(const tenant &t, file_text &out) { get_limit(figures_of(t).headroom, out); }
+void get_events(const tenant &t, file_text &out) { put_events(figures_of(t).events, out); }
+void get_events_local(const tenant &t, file_text &out) { put_events(figures_of(t).events_local, out); }
 
 int ask_stat(allot_tenant *handle, file_text &out) {
     statistics all{};
@@ -100,7 +100,7 @@ void get_numa_stat(const tenant &t, file_text &out) {
 }
 
 int reset_peak(tenant &t, const char *) {
-    t.counter.peak.store(usage(t.counter), std::memory_order_relaxed);
+    figures_of(t).peak.store(usage(t), std::memory_order_relaxed);
     return 0;
 }
 
@@ -109,30 +109,35 @@ int reset_peak(tenant &t, const char *) {
 int set_max(tenant &t, const char *value) {
     std::uint64_t max;
     if (!parse_tenant_size(t, value, max)) return -EINVAL;
-    if (t.counter.max.exchange(max, std::memory_order_relaxed) == max) return 0;
+    if (figures_of(t).max.exchange(max, std::memory_order_relaxed) == max) return 0;
     // A charge that read the old limit may still be on its way. Below a lowered one it must have arrived before anyone relies
     // on the new one, and what it charged ahead must go; by a raised one it may have been refused, and what it leaves at the
     // levels below until it gives up must not be a reason to refuse others. It holds a lock, and all are taken here.
-    pass_direct_locks();
+    if (is_shared(t))
+        shared::ledger_flush(); // there a charge is one operation
+    else
+        pass_direct_locks();
     drain_subtree_of(t);
-    return 0;
+    return is_shared(t) ? shared::drain_others(t.counter.node) : 0;
 }
 
 int set_high(tenant &t, const char *value) {
     std::uint64_t high;
     if (!parse_tenant_size(t, value, high)) return -EINVAL;
-    t.counter.high.store(high, std::memory_order_relaxed);
+    figures_of(t).high.store(high, std::memory_order_relaxed);
     // What threads hold ahead is not a use that could be over it: going over it is to be seen when it happens.
-    if (usage(t.counter) > high) drain_subtree_of(t);
-    return 0;
+    if (usage(t) <= high) return 0;
+    drain_subtree_of(t);
+    return is_shared(t) ? shared::drain_others(t.counter.node) : 0;
 }
 
 namespace {
 
-int set_protection(tenant &t, limit which, const char *value) {
+int set_protection(tenant &t, std::atomic<std::uint64_t> &which, const char *value) {
     std::uint64_t bytes;
     if (!parse_tenant_size(t, value, bytes)) return -EINVAL;
-    (t.counter.*which).store(bytes, std::memory_order_seq_cst); // seq_cst: see page_counter_propagate
+    which.store(bytes, std::memory_order_seq_cst); // seq_cst: see page_counter_propagate
+    if (is_shared(t)) return 0;
     tenant *parent = parent_of(t);
     page_counter_propagate(t.counter, parent == nullptr ? nullptr : &parent->counter);
     return 0;
@@ -140,13 +145,13 @@ int set_protection(tenant &t, limit which, const char *value) {
 
 } // namespace
 
-int set_min(tenant &t, const char *value) { return set_protection(t, &page_counter::min, value); }
-int set_low(tenant &t, const char *value) { return set_protection(t, &page_counter::low, value); }
+int set_min(tenant &t, const char *value) { return set_protection(t, figures_of(t).min, value); }
+int set_low(tenant &t, const char *value) { return set_protection(t, figures_of(t).low, value); }
 
 int set_headroom(tenant &t, const char *value) {
     std::uint64_t bytes;
     if (!parse_tenant_size(t, value, bytes)) return -EINVAL;
-    t.headroom.store(bytes, std::memory_order_relaxed);
+    figures_of(t).headroom.store(bytes, std::memory_order_relaxed);
     return 0;
 }
 
@@ -157,26 +162,27 @@ constexpr const char *policy_words[] = {"inherit", "fail", "kill", "abort"};
 } // namespace
 
 void get_oom_policy(const tenant &t, file_text &out) {
-    out.text(policy_words[static_cast<std::uint32_t>(t.on_refusal.load(std::memory_order_relaxed))]).text("\n");
+    out.text(policy_words[static_cast<std::uint32_t>(figures_of(t).on_refusal.load(std::memory_order_relaxed))])
+        .text("\n");
 }
 
 int set_oom_policy(tenant &t, const char *value) {
     for (std::uint8_t p = 0; p < sizeof policy_words / sizeof *policy_words; ++p) {
         if (!is_word(value, policy_words[p])) continue;
-        t.on_refusal.store(refusal_policy{p}, std::memory_order_relaxed);
+        figures_of(t).on_refusal.store(refusal_policy{p}, std::memory_order_relaxed);
         return 0;
     }
     return -EINVAL;
 }
 
 void get_oom_group(const tenant &t, file_text &out) {
-    out.number(t.kills_group.load(std::memory_order_relaxed)).text("\n");
+    out.number(figures_of(t).kills_group.load(std::memory_order_relaxed)).text("\n");
 }
 
 int set_oom_group(tenant &t, const char *value) {
     bool is_on = is_word(value, "1");
     if (!is_on && !is_word(value, "0")) return -EINVAL;
-    t.kills_group.store(is_on, std::memory_order_relaxed);
+    figures_of(t).kills_group.store(is_on, std::memory_order_relaxed);
     return 0;
 }
 

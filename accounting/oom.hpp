@@ -17,14 +17,15 @@ namespace allot {
 // By the nearest ancestor-or-self that says something. Registry lock.
 [[nodiscard]] refusal_policy policy_of(const tenant &level);
 
-// Whose process a kill takes, for a charge of `asked` that `level` refused: the process's own tenant if the level is at or
+// Where processes share the tree the one that is charged most at the level is ended, or those of the group it is in. Else: whose
+// process a kill takes, for a charge of `asked` that `level` refused: the process's own tenant if the level is at or
 // above it, else the one that asked, for a thread of the process worked for it.
 [[nodiscard]] tenant &victim_of(tenant &asked, const tenant &level);
 // The highest from the victim up to the level whose memory.oom.group is set; nullptr: none.
 [[nodiscard]] tenant *group_of(tenant &victim, const tenant &level);
 
 // `bytes` for `asked` did not fit at `level`, whose policy it is. Records stay readable whatever happens to their tenants
-// meanwhile: at worst a report names others.
-void refused(refusal_policy policy, tenant &asked, tenant &level, std::uint64_t bytes);
+// meanwhile: at worst a report names others. True: another process was ended, and the same may fit now.
+[[nodiscard]] bool refused(refusal_policy policy, tenant &asked, tenant &level, std::uint64_t bytes);
 
 } // namespace allot

@@ -29,10 +29,10 @@ struct consumer {
 };
 
 std::uint64_t own_usage(const tenant &t) {
-    std::uint64_t used = usage(t.counter), below = 0;
+    std::uint64_t used = usage(t), below = 0;
     for (const tenant *child = record_of<tenant>(t.first_child); child != nullptr;
          child = record_of<tenant>(child->next_sibling))
-        below += usage(child->counter);
+        below += usage(*child);
     return used > below ? used - below : 0;
 }
 
@@ -59,10 +59,11 @@ void report_level(const tenant &t) {
     line_writer line;
     line.text("allot:   ");
     add_path(line, t);
-    line.text(" uses ").number(usage(t.counter)).text(" of ");
-    add_limit(line, t.counter.max.load(std::memory_order_relaxed));
-    line.text(", at most ").number(t.counter.peak.load(std::memory_order_relaxed));
-    line.text(" so far, refusals below it ").number(t.events[allot_event_oom].load(std::memory_order_relaxed));
+    line.text(" uses ").number(usage(t)).text(" of ");
+    add_limit(line, figures_of(t).max.load(std::memory_order_relaxed));
+    line.text(", at most ").number(figures_of(t).peak.load(std::memory_order_relaxed));
+    line.text(" so far, refusals below it ")
+        .number(figures_of(t).events[allot_event_oom].load(std::memory_order_relaxed));
     line.write();
 }
 
@@ -77,8 +78,8 @@ void oom_report(const tenant &asked, const tenant &level, std::uint64_t bytes, c
     out.text(" would take ");
     add_path(out, level);
     out.text(" over its limit of ");
-    add_limit(out, level.counter.max.load(std::memory_order_relaxed));
-    out.text("; it uses ").number(usage(level.counter)).text(" and ").text(consequence);
+    add_limit(out, figures_of(level).max.load(std::memory_order_relaxed));
+    out.text("; it uses ").number(usage(level)).text(" and ").text(consequence);
     out.write();
     for (const tenant *t = &asked; t != nullptr; t = parent_of(*t)) report_level(*t);
     for (const consumer &c : most) {

@@ -108,13 +108,13 @@ private:
         write_path(t, path_, sizeof path_);
         out.path = path_;
         out.current = current_exact(t);
-        const page_counter &c = t.counter;
+        const level_figures c = figures_of(t);
         out.peak = c.peak.load(std::memory_order_relaxed);
         out.min = c.min.load(std::memory_order_relaxed);
         out.low = c.low.load(std::memory_order_relaxed);
         out.high = c.high.load(std::memory_order_relaxed);
         out.max = c.max.load(std::memory_order_relaxed);
-        for (std::uint32_t e = 0; e < allot_nr_events; ++e) out.events[e] = t.events[e].load(std::memory_order_relaxed);
+        for (std::uint32_t e = 0; e < allot_nr_events; ++e) out.events[e] = c.events[e].load(std::memory_order_relaxed);
         return statistics_of_subtree(t);
     }
 
@@ -124,12 +124,12 @@ private:
     char path_[path_bytes]; // of the last row
 };
 
-image_row own_image() {
+process_row own_process() {
     const process &own = record_at<process>(region().process);
     return {own.pid,
             own.name,
             "exited",
-            "",
+            root_tenant().counter.peak.load(std::memory_order_relaxed),
             own.uncounted.load(std::memory_order_relaxed),
             own.uncounted_peak.load(std::memory_order_relaxed)};
 }
@@ -155,16 +155,15 @@ void write_text(text_sink &out, const own_report &what, bool counted) {
     text_report report(out);
     put_command(report, what);
     if (counted) {
-        const image_row image = own_image();
         tenant_list tenants;
         tenant_row row;
-        report.measure(image);
+        report.measure(own_process());
         for (std::uint32_t i = 0; i < tenants.count(); ++i)
             if (tenants.row(i, row)) report.measure(row.path);
         report.headings();
-        report.image(image);
         put_tenants(report, tenants);
-        report.image_ends(image);
+        report.processes();
+        report.process(own_process());
     } else {
         report.nothing_counted();
     }
@@ -176,13 +175,11 @@ void write_json(text_sink &out, const own_report &what, bool counted) {
     put_command(report, what);
     if (counted) {
         tenant_list tenants;
-        put_tenants(report, tenants); // the sum of one image is that image
-        report.images();
-        report.image(own_image());
         put_tenants(report, tenants);
-        report.image_ends();
+        report.processes();
+        report.process(own_process());
     } else {
-        report.images();
+        report.processes();
     }
     report.end();
 }

@@ -44,6 +44,10 @@ struct page_counter {
     std::atomic<std::uint32_t> nr_holding;
     std::uint32_t parent; // tenant index, 0 at the root; written when the tenant is created
     std::uint32_t depth;  // 0 at the root
+    // Where processes share the tree: the level's node, and this process's account there, 0 as long as it has none. Then the
+    // node has usage, peak and limits. Under the registry lock; the account, once opened, is read without it.
+    std::uint32_t node;
+    std::uint32_t account;
 
     // The protected part of usage as last told the parent, and what the children told. seq_cst: see propagate().
     alignas(cache_line_bytes) std::atomic<std::uint64_t> min_usage;

@@ -24,13 +24,13 @@ constexpr const char *throttle_words[] = {"inherit", "0", "1"};
 } // namespace
 
 void get_throttle(const tenant &t, file_text &out) {
-    out.text(throttle_words[t.throttle.load(std::memory_order_relaxed)]).text("\n");
+    out.text(throttle_words[figures_of(t).throttle.load(std::memory_order_relaxed)]).text("\n");
 }
 
 int set_throttle(tenant &t, const char *value) {
     for (std::uint8_t w = 0; w < sizeof throttle_words / sizeof *throttle_words; ++w) {
         if (!is_word(value, throttle_words[w])) continue;
-        t.throttle.store(w, std::memory_order_relaxed);
+        figures_of(t).throttle.store(w, std::memory_order_relaxed);
         return 0;
     }
     return -EINVAL;

@@ -1,6 +1,7 @@
 #include "accounting/processes.hpp"
 
 #include "accounting/base/os.hpp"
+#include "accounting/shared/members.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -97,6 +98,7 @@ std::uint32_t process_register() {
 }
 
 void process_note_uncounted(std::int64_t bytes) {
+    if (shared::this_member != 0) shared::member_note_uncounted(bytes);
     const std::uint32_t index = region().process;
     if (index == 0) return;
     process &p = record_at<process>(index);
@@ -108,23 +110,6 @@ void process_note_uncounted(std::int64_t bytes) {
     } while (!p.uncounted.compare_exchange_weak(before, after, std::memory_order_relaxed));
     std::uint64_t peak = p.uncounted_peak.load(std::memory_order_relaxed);
     while (peak < after && !p.uncounted_peak.compare_exchange_weak(peak, after, std::memory_order_relaxed)) continue;
-}
-
-int create_region_file(const char *dir, const char *hierarchy, line_writer &path) {
-    if (dir[0] == '\0' || hierarchy[0] == '\0') return -EINVAL;
-    line_writer folder;
-    if (!os_make_directory(folder.text(dir).c_str()) || !os_make_directory(folder.text("/").text(hierarchy).c_str()))
-        return -EACCES;
-    std::uint64_t start_time = identity_of(os_pid()).start_time;
-    constexpr std::uint64_t images_max = 10000; // of one process, by exec
-    for (std::uint64_t image = 0; image < images_max; ++image) {
-        path = {};
-        path.text(folder.c_str()).text("/").number(os_pid()).text("-").number(start_time);
-        if (image != 0) path.text(".").number(image);
-        int fd = os_open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-        if (fd != -EEXIST) return fd;
-    }
-    return -EEXIST;
 }
 
 } // namespace allot

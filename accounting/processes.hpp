@@ -56,8 +56,4 @@ struct process_identity {
 [[nodiscard]] bool process_is_alive(std::uint32_t pid, process_identity);
 [[nodiscard]] std::uint64_t pid_namespace();
 
-// A new file DIR/HIERARCHY/PID-STARTTIME for this process image, mode 0600, or a negative errno. A name that is taken by
-// an earlier image of the process gets a number. `path` becomes its name, for whoever has to remove it.
-[[nodiscard]] int create_region_file(const char *dir, const char *hierarchy, line_writer &path);
-
 } // namespace allot

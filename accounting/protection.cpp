@@ -1,6 +1,7 @@
 #include "accounting/protection.hpp"
 
 #include "accounting/base/ratio.hpp"
+#include "accounting/shared/nodes.hpp"
 #include "accounting/tenant.hpp"
 
 namespace allot {
@@ -33,7 +34,26 @@ std::uint64_t unprotected_part(std::uint64_t bytes, std::uint64_t usage, std::ui
     return ratio_floor(bytes, usage - protected_bytes, usage);
 }
 
+namespace {
+
+protection_level shared_level_of(const tenant &t) {
+    const level_figures of = figures_of(t);
+    auto read = [](const std::atomic<std::uint64_t> &value) { return value.load(std::memory_order_relaxed); };
+    protection_level level{usage(t), {read(of.min), read(of.low)}, {0, 0}};
+    for (std::uint32_t n = shared::next_living(1); n != 0; n = shared::next_living(n + 1)) {
+        const shared::node &child = shared::node_at(n);
+        if (child.parent != t.counter.node) continue;
+        const std::uint64_t used = read(child.usage.value), min = read(child.set.min), low = read(child.set.low);
+        level.children.min += used < min ? used : min;
+        level.children.low += used < low ? used : low;
+    }
+    return level;
+}
+
+} // namespace
+
 protection_level protection_level_of(const tenant &t) {
+    if (is_shared(t)) return shared_level_of(t);
     const page_counter &c = t.counter;
     auto read = [](const std::atomic<std::uint64_t> &value) { return value.load(std::memory_order_relaxed); };
     // Of two children's threads the one that takes away may come to the sum first.

@@ -36,7 +36,7 @@ void drain(allot_tenant *top) {
 // emptied for that.
 std::uint64_t goal_of(const tenant &level, std::uint64_t bytes) {
     constexpr std::uint64_t least = 32 * page_bytes, parts = 64;
-    std::uint64_t part = usage(level.counter) / parts;
+    std::uint64_t part = usage(level) / parts;
     if (part > least) part = least;
     return bytes > part ? bytes : part;
 }
@@ -54,10 +54,10 @@ std::uint64_t excess_of(allot_tenant *handle) {
     lock_scope registry(region().registry_lock.word, lock_rank::registry);
     const tenant *t = tenant_from(handle);
     if (t == nullptr) return 0;
-    std::uint64_t high = t->counter.high.load(std::memory_order_relaxed);
-    std::uint64_t max = t->counter.max.load(std::memory_order_relaxed);
+    std::uint64_t high = figures_of(*t).high.load(std::memory_order_relaxed);
+    std::uint64_t max = figures_of(*t).max.load(std::memory_order_relaxed);
     std::uint64_t limit = high < max ? high : max;
-    if (usage(t->counter) <= limit) return 0;
+    if (usage(*t) <= limit) return 0;
     std::uint64_t used = current_exact(*t);
     return used > limit ? used - limit : 0;
 }
@@ -111,7 +111,7 @@ bool next_over_high(std::uint32_t obj_cgroup, over_high &at) {
     lock_scope registry(region().registry_lock.word, lock_rank::registry);
     for (tenant *t = tenant_named_by(obj_cgroup); t != nullptr; t = parent_of(*t)) {
         if (t->counter.depth >= at.depth) continue;
-        std::uint64_t used = usage(t->counter), high = t->counter.high.load(std::memory_order_relaxed);
+        std::uint64_t used = usage(*t), high = figures_of(*t).high.load(std::memory_order_relaxed);
         if (used <= high) continue;
         at = {handle_to(*t), t->counter.depth, used - high};
         return true;

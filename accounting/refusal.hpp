@@ -14,6 +14,9 @@
 
 namespace allot {
 
+// What a refusal leads to. `inherit`: what the nearest ancestor that says something says; fail if none does.
+enum class refusal_policy : std::uint8_t { inherit, fail, kill, abort };
+
 enum class refusal_kind : std::uint8_t { none, limit, injected };
 
 struct refusal {

@@ -17,7 +17,6 @@ constinit region_view the_region{.base = 0,
                                  .mapped = {},
                                  .intended = {},
                                  .window_shift = 0,
-                                 .fd = private_region,
                                  .placed = region_view::placement::none,
                                  .growth_lock = {}};
 
@@ -49,9 +48,7 @@ constexpr bool far_is_possible =
 bool map_piece(std::uint64_t offset, std::uint64_t bytes) {
     std::uintptr_t address = the_region.base + offset;
     bool reserved = the_region.placed == region_view::placement::reserved;
-    if (the_region.fd == private_region) return reserved ? os_map_over(address, bytes) : os_map_free(address, bytes);
-    return os_allocate_file_space(the_region.fd, offset, bytes) &&
-           os_map_file(address, bytes, the_region.fd, offset, reserved ? over::anything : over::nothing);
+    return reserved ? os_map_over(address, bytes) : os_map_free(address, bytes);
 }
 
 bool place_header(region_view::placement first) {
@@ -84,13 +81,6 @@ void place_tables() {
 
 void write_header() {
     region_header &h = region();
-    std::memcpy(h.magic, region_magic, sizeof h.magic);
-    h.major = region_major;
-    h.minor = region_minor;
-    h.endianness = region_endianness;
-    h.header_bytes = sizeof h;
-    h.window_shift = the_region.window_shift;
-    h.uid = os_uid();
     for (std::uint32_t t = 0; t < nr_tables; ++t) {
         table_header &of = h.tables[t];
         of.offset = table_start(table{t}, the_region.window_shift);
@@ -119,18 +109,13 @@ void unmap_all() {
     }
     os_unmap(the_region.base, piece_bytes);
     the_region.placed = region_view::placement::none;
-    the_region.fd = private_region;
 }
 
 } // namespace
 
-bool region_create(int fd, region_view::placement first) {
-    the_region.fd = fd;
+bool region_create(region_view::placement first) {
     the_region.window_shift = 0;
-    if (!place_header(first)) {
-        the_region.fd = private_region;
-        return false;
-    }
+    if (!place_header(first)) return false;
     place_tables();
     write_header();
     if (reach_all_tables()) return true;
@@ -144,7 +129,6 @@ void region_forget() {
         the_region.intended[t] = 0;
     }
     the_region.placed = region_view::placement::none;
-    the_region.fd = private_region;
     the_region.growth_lock.store(0, std::memory_order_relaxed);
 }
 
@@ -201,45 +185,6 @@ std::uint32_t record_take_fresh(table in) {
                 0, of.record_bytes);
     of.count.store(index + 1, std::memory_order_release);
     return index;
-}
-
-namespace {
-
-// Copies [offset, offset + bytes) aside, maps the place anew for this process alone, and copies back.
-bool make_own_piece(std::uint64_t offset, std::uint64_t bytes, std::uintptr_t aside) {
-    void *place = reinterpret_cast<void *>(the_region.base + offset);
-    std::memcpy(reinterpret_cast<void *>(aside), place, bytes);
-    bool mapped = the_region.fd == private_region
-                      ? os_map_over(the_region.base + offset, bytes)
-                      : os_allocate_file_space(the_region.fd, offset, bytes) &&
-                            os_map_file(the_region.base + offset, bytes, the_region.fd, offset, over::anything);
-    if (mapped) std::memcpy(place, reinterpret_cast<void *>(aside), bytes);
-    return mapped;
-}
-
-} // namespace
-
-bool region_make_own(int fd) {
-    the_region.fd = fd;
-    std::uintptr_t aside = os_map(piece_bytes);
-    if (aside == 0) return false;
-    bool own = true;
-    for (std::uint32_t t = 0; t < nr_tables && own; ++t) {
-        std::uint64_t start = the_region.records[t] - the_region.base;
-        std::uint64_t mapped = std::uint64_t{the_region.mapped[t].load(std::memory_order_relaxed)} * record_bytes[t];
-        for (std::uint64_t at = 0; at < mapped && own; at += piece_bytes)
-            own = make_own_piece(start + at, piece_bytes, aside);
-    }
-    // The header last: the parent's threads go on, and what a count covers shall have been there when it was copied.
-    own = own && make_own_piece(0, piece_bytes, aside);
-    os_unmap(aside, piece_bytes);
-    // What the parent has added in pieces that this process had not mapped was not copied.
-    for (std::uint32_t t = 0; t < nr_tables && own; ++t) {
-        std::atomic<std::uint32_t> &count = region().tables[t].count;
-        std::uint32_t mapped = the_region.mapped[t].load(std::memory_order_relaxed);
-        if (count.load(std::memory_order_relaxed) > mapped) count.store(mapped, std::memory_order_relaxed);
-    }
-    return own;
 }
 
 } // namespace allot

@@ -1,18 +1,16 @@
 // The region: the tables of tenants, handles, contexts and processes, in one mapping that names everything by index.
 //
-// It exists so that the same bytes work as private memory and as a file that other processes read or share: records hold
-// 32-bit indices of other records and never a pointer, fields have fixed widths, and a versioned header says the sizes.
+// It exists so that records are found by 32-bit indices, which others keep for as long as they like, and so that a forked child
+// can make its copy of all of them its own. What processes share lies in a file beside it (shared/layout.hpp).
 //
 //   window (4 GiB of addresses at most, never reserved where a far address can be had)
 //   |header|processes|extras|tenants      |obj_cgroups                     |contexts                                   |
-//    64 KiB pieces are mapped (and in a file: allocated) from the start of each table as it grows
+//    64 KiB pieces are mapped from the start of each table as it grows
 //
 // Threads: record_of() from any thread; record_new() and record_put() under the registry lock.
 // Owner: this process owns its mapping, for its whole life; addresses of records never change, across fork either.
 // Invariants: 1. Index 0 names nothing. An index below the count of its table names a record that was initialised once.
-//             2. A piece of a file is allocated before it is mapped, so that a full file system fails the growth and
-//                never raises SIGBUS.
-//             3. Indices are reused in the order they were freed: a stale one meets its successor as late as can be.
+//             2. Indices are reused in the order they were freed: a stale one meets its successor as late as can be.
 // Cost: record_of() is a comparison, a multiplication and an addition; growth is two system calls for 64 KiB.
 #pragma once
 
@@ -30,17 +28,13 @@ namespace allot {
 enum class table : std::uint32_t { processes, tenants, obj_cgroups, contexts, tenant_extras };
 inline constexpr std::uint32_t nr_tables = 5;
 
-inline constexpr char region_magic[8] = {'a', 'l', 'l', 'o', 't', '\r', '\n', '\x1a'};
-inline constexpr std::uint32_t region_major = 2; // changes when old readers would misread
-inline constexpr std::uint32_t region_minor = 0; // changes when something was appended
-inline constexpr std::uint32_t region_endianness = 0x01020304;
 inline constexpr std::uint64_t piece_bytes = 64 * 1024;
 inline constexpr std::uint64_t window_bytes = std::uint64_t{4} << 30;
 // Where addresses are scarce the window is halved up to this often, and every table with it: down to 16 MiB.
 inline constexpr std::uint32_t window_shift_max = 8;
 
 struct table_header {
-    std::uint64_t offset;       // in the window and in a file
+    std::uint64_t offset;       // in the window
     std::uint32_t record_bytes; // the distance of two records
     std::uint32_t capacity;     // indices are below this
     // Indices below this have been used. Written under the registry lock; read by anyone, acquire: the records below it
@@ -58,17 +52,10 @@ inline constexpr std::uint32_t nr_direct_locks = 16;
 inline constexpr std::uint32_t nr_name_buckets = 8192;
 
 struct region_header {
-    char magic[8];
-    std::uint32_t major, minor, endianness, header_bytes;
-    std::uint32_t window_shift, uid;
-    std::uint64_t pid_namespace; // inode number; process ids below mean something there
-    std::uint32_t process;       // index of the process that made it
-    // Of that process, its nearest living ancestor once it is destroyed. Written under the registry lock, release, before
+    std::uint32_t process; // index of the record of this one
+    // The process's own, its nearest living ancestor once it is destroyed. Written under the registry lock, release, before
     // that tenant's record is free; read by anyone, acquire; see tenant_default.
     std::atomic<std::uint32_t> default_tenant;
-    std::atomic<std::uint32_t>
-        ready; // 1 once everything above and the root tenant are there; release, acquire by readers
-    std::uint32_t unused;
     table_header tables[nr_tables];
 
     lock_line drain_lock, registry_lock;
@@ -115,7 +102,6 @@ struct region_view {
     // growth_lock before the system call; read by a forked child, which may have inherited pieces that `mapped` lacks.
     std::uint64_t intended[nr_tables];
     std::uint32_t window_shift;
-    int fd; // -1: private memory
     enum class placement : std::uint32_t { none, far, reserved } placed;
     lock_word growth_lock;
 };
@@ -124,20 +110,14 @@ extern constinit region_view the_region;
 inline region_header &region() { return *reinterpret_cast<region_header *>(the_region.base); }
 inline bool region_is_mapped() { return the_region.placed != region_view::placement::none; }
 
-// Maps an empty region: private memory, or that of a new, empty, open file, whose descriptor it then owns. False:
-// nothing changed. `first` is the placement that is tried first.
-inline constexpr int private_region = -1;
-[[nodiscard]] bool region_create(int fd, region_view::placement first = region_view::placement::far);
+// Maps an empty region. False: nothing changed. `first` is the placement that is tried first.
+[[nodiscard]] bool region_create(region_view::placement first = region_view::placement::far);
 
 // In the only thread of the child of a fork, whose parent was amid region_create.
 void region_forget();
 
 // The same, with a region: a growth that another thread of the parent had begun is undone.
 void region_child_start();
-
-// In the only thread of the child of a fork, with a region of the parent's: makes it private, contents copied. Needed
-// where the parent's is a file; see processes.cpp. `fd` as above.
-[[nodiscard]] bool region_make_own(int fd);
 
 // Makes index touchable; false: beyond the table, or the memory cannot be had.
 [[nodiscard]] bool region_reach(table t, std::uint32_t index);

@@ -87,7 +87,7 @@ void count_all(allot_tenant *top) {
 std::uint64_t share_of(const registration &r, const tenant &owner, const tenant &top, spare spared) {
     protection has = protection_in(owner, top);
     std::uint64_t protected_bytes = spared == spare::min || has.min > has.low ? has.min : has.low;
-    return unprotected_part(r.counted.load(std::memory_order_relaxed), usage(owner.counter), protected_bytes);
+    return unprotected_part(r.counted.load(std::memory_order_relaxed), usage(owner), protected_bytes);
 }
 
 // Raises what each owes by its share of the bytes, or of more if nobody would owe anything then. False: there is nothing to be had.
@@ -133,7 +133,7 @@ struct scan_plan {
 constexpr std::uint64_t unmeasured = ~std::uint64_t{0};
 std::uint64_t measured(const tenant &t) {
     constexpr std::uint32_t contexts_max = 256;
-    bool is_quick = t.counter.nr_contexts.load(std::memory_order_relaxed) <= contexts_max;
+    bool is_quick = figures_of(t).nr_contexts.load(std::memory_order_relaxed) <= contexts_max;
     return is_quick ? current_exact(t) : unmeasured;
 }
 
@@ -167,7 +167,7 @@ void scan_debtors(allot_tenant *top, std::uint64_t bytes, spare spared, shrunk &
     auto owes = [&](const registration &r, const tenant &owner, const tenant &aimed_at) {
         if (r.owed <= 0) return false;
         plan = {static_cast<std::uint64_t>(r.owed), measured(owner),
-                spared == spare::min && usage(owner.counter) <= protection_in(owner, aimed_at).low};
+                spared == spare::min && usage(owner) <= protection_in(owner, aimed_at).low};
         return true;
     };
     while (so_far.said < bytes && at.next(owes)) {

@@ -16,7 +16,7 @@ void at_each_level_of(std::uint32_t obj_cgroup, Change change) {
     std::uint64_t now_us = os_nanoseconds() / 1000;
     for (tenant *t = tenant_named_by(obj_cgroup); t != nullptr; t = parent_of(*t))
         if (tenant_extra *extra = extra_of(*t))
-            change(extra->stalls, now_us, t->counter.nr_contexts.load(std::memory_order_relaxed));
+            change(extra->stalls, now_us, figures_of(*t).nr_contexts.load(std::memory_order_relaxed));
 }
 
 } // namespace

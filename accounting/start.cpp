@@ -8,9 +8,15 @@
 #include "accounting/obj_cgroup.hpp"
 #include "accounting/options.hpp"
 #include "accounting/processes.hpp"
+#include "accounting/shared/file.hpp"
+#include "accounting/shared/join.hpp"
+#include "accounting/shared/members.hpp"
+#include "accounting/shared/remote.hpp"
 #include "accounting/tenant.hpp"
 #include "accounting/tenant_files.hpp"
 #include "accounting/text.hpp"
+
+#include <cstring>
 
 namespace allot {
 
@@ -77,18 +83,25 @@ void warn_of_tenant(const char *path, const char *consequence) {
 }
 
 void create_tenants(const options &o) {
+    const char *path = "";
+    bool is_new = false;
     for (std::uint32_t i = 0; i < o.nr_tree; ++i) {
+        if (std::strcmp(path, o.tree[i].path) != 0) is_new = is_new_to_others(o.tree[i].path);
+        path = o.tree[i].path;
         allot_tenant *t = tenant_create_path(o.tree[i].path);
         if (t == nullptr) warn_of_tenant(o.tree[i].path, "its limits do not hold");
-        if (t != nullptr && o.tree[i].file[0] != '\0') apply(t, o.tree[i].file, o.tree[i].value);
+        if (t != nullptr && is_new && o.tree[i].file[0] != '\0') apply(t, o.tree[i].file, o.tree[i].value);
     }
+    is_new = is_new_to_others(o.tenant);
     allot_tenant *own = tenant_create_path(o.tenant);
     if (own == nullptr) {
         warn_of_tenant(o.tenant, "the root takes its place, and its limits");
         own = tenant_root();
     }
     region().default_tenant.store(tenant_from(own)->index, std::memory_order_release);
-    apply_settings(own, o);
+    if (is_new) apply_settings(own, o);
+    if (shared::this_member != 0)
+        shared::member_at(shared::this_member).node.store(tenant_from(own)->counter.node, std::memory_order_release);
     if (o.fail_after[0] == '\0') return;
     allot_tenant *failing = o.fail_after_path[0] == '\0' ? own : tenant_create_path(o.fail_after_path);
     if (failing == nullptr)
@@ -97,35 +110,18 @@ void create_tenants(const options &o) {
         apply(failing, "memory.fail", o.fail_after);
 }
 
-// A hierarchy that cannot be written to is no reason to run without limits: then the books are private.
-bool create_region(const options &o) {
-    if (o.hierarchy[0] != '\0' && o.dir[0] != '\0') {
-        line_writer path;
-        int fd = create_region_file(o.dir, o.hierarchy, path);
-        if (fd >= 0 && region_create(fd)) return true;
-        if (fd >= 0) {
-            os_close(fd);
-            os_remove_file(path.c_str());
-        }
-        line_writer out;
-        out.text("allot: the books of process ").number(os_pid()).text(" cannot be kept in ").text(o.dir).text("/");
-        out.text(o.hierarchy).text("; they are private to it");
-        out.write();
-    }
-    return region_create(private_region);
-}
-
 bool start(const options &o) {
-    if (o.excluded || !create_region(o)) return false;
+    if (o.excluded) return false;
+    const bool is_shared = join_others(o); // before the region: its root is the root of all
+    if (!region_create()) return false;
     os_membarrier_start();
-    region().pid_namespace = pid_namespace();
+    if (is_shared) share_contexts();
     {
         lock_scope registry(region().registry_lock.word, lock_rank::registry);
         region().process = process_register();
         if (region().process == 0 || !create_root()) return false;
     }
     create_tenants(o);
-    region().ready.store(1, std::memory_order_release);
     return true;
 }
 
@@ -188,9 +184,20 @@ void accounting_seccomp_seen() {
     if (state.load(std::memory_order_acquire) == start_state::started && be_this_process()) membarrier_forbid();
 }
 
+void accounting_before_fork() {
+    if (shared::is_attached()) shared::member_note_fork();
+}
+
+bool accounting_after_fork() {
+    if (!shared::is_attached()) return false;
+    shared::shield_contexts();
+    return !holds_locks();
+}
+
 void accounting_finish() {
     if (!this_process.is_repaired()) return;
     if (state.load(std::memory_order_acquire) != start_state::started) return;
+    if (shared::this_member != 0) shared::member_note_exit();
     if (process *own = record_of<process>(region().process))
         own->state.store(process_state::exited, std::memory_order_release);
 }

@@ -2,6 +2,7 @@
 
 #include "accounting/allocator_source.hpp"
 #include "accounting/context_table.hpp"
+#include "accounting/shared/accounts.hpp"
 #include "accounting/tenant_extra.hpp"
 
 namespace allot {
@@ -18,12 +19,14 @@ void add_context(statistics &all, const context_record &c) {
 void add_own(statistics &all, const tenant &t) {
     if (t.index == root_index)
         all.value[allot_stat_anomalies] = static_cast<std::int64_t>(region().anomalies.load(std::memory_order_relaxed));
-    all.value[allot_stat_slab] += t.settled_bytes.load(std::memory_order_relaxed);
-    all.value[allot_stat_objects] += t.settled_objects.load(std::memory_order_relaxed);
-    all.value[allot_stat_large] += t.large.load(std::memory_order_relaxed);
-    all.value[allot_stat_external] += t.external.load(std::memory_order_relaxed);
-    all.value[allot_stat_forced] += static_cast<std::int64_t>(t.forced.load(std::memory_order_relaxed));
-    all.value[allot_stat_headroom] += static_cast<std::int64_t>(t.headroom_charges.load(std::memory_order_relaxed));
+    if (is_shared(t) && t.counter.account != 0) shared::account_settle(t.counter.account);
+    all.value[allot_stat_slab] += lines_of(t).settled_bytes.load(std::memory_order_relaxed);
+    all.value[allot_stat_objects] += lines_of(t).settled_objects.load(std::memory_order_relaxed);
+    all.value[allot_stat_large] += lines_of(t).large.load(std::memory_order_relaxed);
+    all.value[allot_stat_external] += lines_of(t).external.load(std::memory_order_relaxed);
+    all.value[allot_stat_forced] += static_cast<std::int64_t>(figures_of(t).forced.load(std::memory_order_relaxed));
+    all.value[allot_stat_headroom] +=
+        static_cast<std::int64_t>(figures_of(t).headroom_charges.load(std::memory_order_relaxed));
     if (const tenant_extra *extra = extra_if_any(t))
         all.value[allot_stat_injected] +=
             static_cast<std::int64_t>(extra->failures.injected.load(std::memory_order_relaxed));

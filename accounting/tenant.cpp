@@ -8,6 +8,10 @@
 #include "accounting/external.hpp"
 #include "accounting/obj_cgroup.hpp"
 #include "accounting/registrations.hpp"
+#include "accounting/shared/accounts.hpp"
+#include "accounting/shared/ledger.hpp"
+#include "accounting/shared/nodes.hpp"
+#include "accounting/shared/remote.hpp"
 #include "accounting/tenant_extra.hpp"
 #include "accounting/thread_charges.hpp"
 
@@ -147,16 +151,34 @@ tenant *find_child(const tenant &parent, const char *name, std::uint64_t length)
     return nullptr;
 }
 
+bool open_account(tenant &t) {
+    t.counter.account = shared::account_open(t.counter.node);
+    return t.counter.account != 0;
+}
+
+namespace {
+
+// The node of a tenant that this process makes or opens; 0 where nobody shares the tree.
+shared::node_or_error node_for(const tenant &parent, const char *name, std::uint64_t length) {
+    if (!is_shared(parent)) return {};
+    return shared::node_make_child(parent.counter.node, name, length);
+}
+
+} // namespace
+
 tenant_or_error create_child(tenant &parent, const char *name, std::uint64_t length) {
     if (length >= tenant_name_bytes) return {nullptr, -ENAMETOOLONG};
     if (!is_tenant_name(name, length)) return {nullptr, -EINVAL};
     if (find_child(parent, name, length) != nullptr) return {nullptr, -EEXIST};
     if (parent.counter.depth == tenant_depth_max) return {nullptr, -ENOSPC};
-    if (!may_have_another(parent)) return {nullptr, -EAGAIN};
+    if (!is_shared(parent) && !may_have_another(parent)) return {nullptr, -EAGAIN};
+    const shared::node_or_error node = node_for(parent, name, length);
+    if (node.error != 0) return {nullptr, node.error};
     std::uint32_t index = record_new<tenant>();
     if (index == 0) return {nullptr, -ENOMEM};
     tenant &t = record_at<tenant>(index);
     initialise(t, index, parent.index, parent.counter.depth + 1);
+    t.counter.node = node.node;
     std::memcpy(t.name, name, length);
     std::uint32_t handle = obj_cgroup_new(t);
     if (handle == 0) {
@@ -174,6 +196,7 @@ bool create_root() {
     if (index != root_index) return false;
     tenant &t = record_at<tenant>(index);
     initialise(t, index, 0, 0);
+    t.counter.node = shared::is_attached() ? shared::root_node : 0;
     std::uint32_t handle = obj_cgroup_new(t);
     t.obj_cgroup.store(handle, std::memory_order_release);
     t.state.store(tenant_state::living, std::memory_order_release);
@@ -249,7 +272,13 @@ allot_tenant *tenant_open(const char *path, int &error) {
     tenant *at = &root_tenant();
     const char *name;
     std::uint64_t length;
-    while (at != nullptr && next_name(path, name, length)) at = find_child(*at, name, length);
+    while (at != nullptr && next_name(path, name, length)) {
+        tenant *child = find_child(*at, name, length);
+        // One that another process has made.
+        if (child == nullptr && is_shared(*at) && shared::node_child(at->counter.node, name, length).node != 0)
+            child = create_child(*at, name, length).made;
+        at = child;
+    }
     return at == nullptr ? nullptr : handle_to(*at);
 }
 
@@ -303,21 +332,36 @@ void free_ended(tenant &t) {
 
 namespace {
 
+// What this process is charged at t becomes charged at its parent; the node goes if nobody else uses it. False: no room for an
+// account there. With all locks of t's contexts, or with none of it charged.
+bool move_account_to(tenant &parent, tenant &t) {
+    if (!is_shared(t) || t.counter.account == 0) return true;
+    if (!has_account(parent)) return false;
+    shared::account &from = shared::account_at(t.counter.account);
+    (void)shared::ledger_move_all(t.counter.account, from.generation.load(std::memory_order_relaxed),
+                                  parent.counter.account);
+    return true;
+}
+
 // What T has becomes the parent's. Ancestors have been charged for it all along, so nothing of theirs changes but what
 // the children protect. All locks that obj_cgroup.hpp's second invariant names are held.
 void give_to_parent(tenant &t, tenant &parent) {
     t.counter.min.store(0, std::memory_order_relaxed);
     t.counter.low.store(0, std::memory_order_relaxed);
     page_counter_propagate(t.counter, &parent.counter);
+    (void)move_account_to(parent, t); // there is room: see destroy
     auto move = [](auto &from, auto &to) {
         to.fetch_add(from.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
     };
-    move(t.large, parent.large);
-    move(t.external, parent.external);
-    move(t.settled_bytes, parent.settled_bytes);
-    move(t.settled_objects, parent.settled_objects);
-    move(t.forced, parent.forced);
-    move(t.headroom_charges, parent.headroom_charges);
+    charge_lines &lines = lines_of(t), &parents = lines_of(parent);
+    move(lines.large, parents.large);
+    move(lines.external, parents.external);
+    move(lines.settled_bytes, parents.settled_bytes);
+    move(lines.settled_objects, parents.settled_objects);
+    if (!is_shared(t)) { // else they are the node's, which may have other users
+        move(t.forced, parent.forced);
+        move(t.headroom_charges, parent.headroom_charges);
+    }
     if (tenant_extra *extra = extra_if_any(t); extra != nullptr && extra_has_figures(*extra)) {
         if (tenant_extra *heir = extra_of(parent)) {
             move(extra->failures.injected, heir->failures.injected);
@@ -329,6 +373,21 @@ void give_to_parent(tenant &t, tenant &parent) {
     obj_cgroups_reparent(t, parent);
 }
 
+// Its contexts are counted at the parent from now on, here and among all processes.
+void leave_node(tenant &t, const tenant &parent) {
+    if (!is_shared(t)) return;
+    if (t.counter.account != 0) {
+        shared::account &from = shared::account_at(t.counter.account), &to = shared::account_at(parent.counter.account);
+        const std::uint32_t moved = from.nr_contexts.exchange(0, std::memory_order_relaxed);
+        to.nr_contexts.fetch_add(moved, std::memory_order_relaxed);
+        figures_of(t).nr_contexts.fetch_sub(moved, std::memory_order_relaxed);
+        to.nr_holding.fetch_add(from.nr_holding.exchange(0, std::memory_order_seq_cst), std::memory_order_seq_cst);
+        shared::account_close(t.counter.account);
+        t.counter.account = 0; // a child of a fork must not take it for its parent's
+    }
+    (void)shared::node_remove(t.counter.node); // unless others use it, or have children there
+}
+
 int destroy(allot_tenant *handle) {
     signals_blocked quiet;
     lock_scope drain(region().drain_lock.word, lock_rank::drain);
@@ -337,6 +396,7 @@ int destroy(allot_tenant *handle) {
     if (t == nullptr) return -ESTALE;
     if (t->index == root_index || t->nr_children != 0) return -EBUSY;
     tenant &parent = *parent_of(*t);
+    if (t->counter.account != 0 && !has_account(parent)) return -ENOMEM;
     // The handle outlives the loop below even if nothing else names it: its last reference is put by free_tenant.
     lock_all_direct();
     for (context_record *c = record_of<context_record>(t->first_context); c != nullptr;
@@ -348,6 +408,7 @@ int destroy(allot_tenant *handle) {
         lock_give(c->hot.lock, lock_rank::context);
     unlock_all_direct();
     contexts_reparent(*t, parent);
+    leave_node(*t, parent);
     registrations_end_of(*t);
     free_tenant(*t);
     return 0;
@@ -364,6 +425,11 @@ int tenant_destroy(allot_tenant *handle) {
 
 std::uint64_t current_exact(const tenant &t) {
     // Usage first: what is charged after it and then lies in a stock is not subtracted from a usage that lacks it.
+    if (is_shared(t)) {
+        const std::uint64_t all = shared_node(t).usage.value.load(std::memory_order_acquire);
+        const std::uint64_t unused = shared::unused_below(t.counter.node);
+        return all > unused ? all - unused : 0;
+    }
     std::uint64_t used = usage_of(t.counter.word.load(std::memory_order_acquire));
     std::uint64_t stocks = 0;
     for (const tenant *at = &t; at != nullptr;) {
@@ -384,8 +450,9 @@ std::uint64_t tenant_current(allot_tenant *handle) {
 }
 
 void count_event(tenant &at, allot_event event) {
-    at.events_local[event].fetch_add(1, std::memory_order_relaxed);
-    for (tenant *t = &at; t != nullptr; t = parent_of(*t)) t->events[event].fetch_add(1, std::memory_order_relaxed);
+    figures_of(at).events_local[event].fetch_add(1, std::memory_order_relaxed);
+    for (tenant *t = &at; t != nullptr; t = parent_of(*t))
+        figures_of(*t).events[event].fetch_add(1, std::memory_order_relaxed);
     if (any_registered(registration_list::listeners)) charges_here.flags |= owes_visit;
 }
 

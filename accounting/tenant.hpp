@@ -11,7 +11,9 @@
 #pragma once
 
 #include "accounting/page_counter.hpp"
+#include "accounting/refusal.hpp"
 #include "accounting/region.hpp"
+#include "accounting/shared/file.hpp"
 
 #include <allot/stats.h>
 #include <allot/tenant.h>
@@ -20,14 +22,13 @@
 
 namespace allot {
 
+using shared::charge_lines;
+
 enum class tenant_state : std::uint32_t {
     unused,
     living,
     ended, // destroyed, but its handle still stands for bytes from elsewhere: see external.hpp
 };
-
-// What a refusal leads to. `inherit`: what the nearest ancestor that says something says; fail if none does.
-enum class refusal_policy : std::uint8_t { inherit, fail, kill, abort };
 
 inline constexpr std::uint32_t events_capacity = 8;
 static_assert(allot_nr_events <= events_capacity, "a tenant record has room for 8 events");
@@ -70,12 +71,8 @@ struct tenant {
     alignas(cache_line_bytes) std::atomic<std::uint64_t> events_local[events_capacity];
     std::atomic<std::uint64_t> events[events_capacity];
 
-    // Own bytes, not the subtree's. Written under a direct lock (large, external) or a context's lock and the registry
-    // lock (settled); read by anyone, relaxed: figures.
-    alignas(cache_line_bytes) std::atomic<std::int64_t> large;
-    std::atomic<std::int64_t> external;
-    std::atomic<std::int64_t> settled_bytes; // slab bytes charged through contexts that are closed by now, net
-    std::atomic<std::int64_t> settled_objects;
+    // Where nobody shares the tenant.
+    alignas(cache_line_bytes) charge_lines own;
     // How far beyond max error paths may go. A setting; read by drains, relaxed.
     std::atomic<std::uint64_t> headroom;
     // Statistics, relaxed: bytes charged over a limit because they must not fail, and charges that used headroom.
@@ -84,6 +81,57 @@ struct tenant {
     std::uint32_t nr_handles;     // in the list of first_handle; registry lock
 };
 static_assert(sizeof(tenant) == 512);
+
+// --- a tenant that processes share: what all see of it is in its node, and what this process is charged in its account -------
+
+inline bool is_shared(const tenant &t) { return t.counter.node != 0; }
+inline shared::node &shared_node(const tenant &t) { return shared::node_at(t.counter.node); }
+
+// What is set and what has been counted, of the tenant or its node.
+struct level_figures {
+    std::atomic<std::uint64_t> &min, &low, &high, &max, &headroom, &peak;
+    std::atomic<std::uint32_t> &nr_contexts, &descendants_max;
+    std::atomic<refusal_policy> &on_refusal;
+    std::atomic<std::uint8_t> &kills_group, &throttle;
+    std::atomic<std::uint64_t> &forced, &headroom_charges;
+    std::atomic<std::uint64_t> (&events)[events_capacity], (&events_local)[events_capacity];
+};
+[[gnu::always_inline]] inline level_figures figures_of(const tenant &of) {
+    auto &t = const_cast<tenant &>(of); // who holds a tenant may change its figures, whatever else he may not
+    if (is_shared(t)) [[unlikely]] {
+        shared::node &n = shared_node(t);
+        return {n.set.min,  n.set.low,     n.set.high,         n.set.max,    n.headroom,
+                n.peak,     n.nr_contexts, n.descendants_max,  n.on_refusal, n.kills_group,
+                n.throttle, n.forced,      n.headroom_charges, n.events,     n.events_local};
+    }
+    page_counter &c = t.counter;
+    return {c.min,
+            c.low,
+            c.high,
+            c.max,
+            t.headroom,
+            c.peak,
+            c.nr_contexts,
+            t.descendants_max,
+            t.on_refusal,
+            t.kills_group,
+            t.throttle,
+            t.forced,
+            t.headroom_charges,
+            t.events,
+            t.events_local};
+}
+inline std::uint64_t usage(const tenant &t) {
+    return is_shared(t) ? shared_node(t).usage.value.load(std::memory_order_relaxed) : usage(t.counter);
+}
+// Opens this process's account at a shared tenant, where it has none yet. False: there is no room for one, and nothing can be
+// charged. Registry lock.
+[[nodiscard]] bool open_account(tenant &t);
+[[nodiscard]] inline bool has_account(tenant &t) { return !is_shared(t) || t.counter.account != 0 || open_account(t); }
+// Of this process alone.
+inline charge_lines &lines_of(const tenant &t) {
+    return is_shared(t) ? shared::account_at(t.counter.account).lines : const_cast<tenant &>(t).own;
+}
 inline constexpr std::uint32_t no_descendants_max = ~std::uint32_t{0};
 
 inline record_links links_of(tenant &t) { return {t.next_sibling, t.previous_sibling}; }

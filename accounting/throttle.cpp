@@ -32,7 +32,7 @@ std::uint64_t throttle_ms_of(std::uint64_t overage, std::uint64_t bytes) {
 
 bool is_throttled(const tenant &t) {
     for (const tenant *at = &t; at != nullptr; at = parent_of(*at)) {
-        auto says = throttle_setting{at->throttle.load(std::memory_order_relaxed)};
+        auto says = throttle_setting{figures_of(*at).throttle.load(std::memory_order_relaxed)};
         if (says != throttle_setting::inherit) return says == throttle_setting::on;
     }
     return false;
@@ -51,7 +51,8 @@ namespace {
 // stay, and a setting that is seen a moment late is.
 bool asks_anyone(std::uint32_t obj_cgroup) {
     for (const tenant *t = tenant_named_by(obj_cgroup); t != nullptr; t = parent_of(*t))
-        if (throttle_setting{t->throttle.load(std::memory_order_relaxed)} == throttle_setting::on) return true;
+        if (throttle_setting{figures_of(*t).throttle.load(std::memory_order_relaxed)} == throttle_setting::on)
+            return true;
     return false;
 }
 
@@ -59,7 +60,7 @@ bool asks_anyone(std::uint32_t obj_cgroup) {
 std::uint64_t overage_from(const tenant &t) {
     std::uint64_t most = 0;
     for (const tenant *at = &t; at != nullptr; at = parent_of(*at)) {
-        std::uint64_t over = overage_of(usage(at->counter), at->counter.high.load(std::memory_order_relaxed));
+        std::uint64_t over = overage_of(usage(*at), figures_of(*at).high.load(std::memory_order_relaxed));
         if (over > most && is_throttled(*at)) most = over;
     }
     return most;

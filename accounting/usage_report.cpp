@@ -80,9 +80,9 @@ std::size_t character_at(const char *s, std::size_t &bad) {
 
 // --- text -------------------------------------------------------------------------------------------------------------
 
-void text_report::measure(const image_row &image) {
-    const std::size_t width =
-        text_width(image.program) + 2 + digits_of(image.pid) + 2 + text_width(image.state) + 1; // "sh (4, ended)"
+void text_report::measure(const process_row &process) {
+    const std::size_t width = 2 + text_width(process.program) + 2 + digits_of(process.pid) + 2 +
+                              text_width(process.state) + 1; // "  sh (4, ended)"
     if (width > width_) width_ = width;
 }
 
@@ -118,17 +118,14 @@ void text_report::headings() {
     out_.byte(' ').right(refusals_name, column_width).byte('\n');
 }
 
-void text_report::image(const image_row &image) {
-    if (image.problem[0] != '\0')
-        out_.text("a process whose books could not be read: ").text(image.problem).byte('\n');
-    else
-        out_.text(image.program).text(" (").number(image.pid).text(", ").text(image.state).text(")\n");
+void text_report::shown(const char *name) {
+    for (const char *c = name; *c != '\0'; ++c) out_.byte(upsets_a_terminal(*c) ? '?' : *c);
 }
 
 void text_report::tenant(const tenant_row &t) {
     const indented_name name = indented(t.path);
     out_.left("", name.indent);
-    for (const char *c = name.name; *c != '\0'; ++c) out_.byte(upsets_a_terminal(*c) ? '?' : *c);
+    shown(name.name);
     for (std::size_t n = name.indent + text_width(name.name); n < width_; ++n) out_.byte(' ');
     char text[size_text_bytes];
     for (const column &c : columns) {
@@ -142,11 +139,29 @@ void text_report::tenant(const tenant_row &t) {
     out_.number(t.events[refusals]).byte('\n');
 }
 
-void text_report::image_ends(const image_row &image) {
-    if (image.uncounted_peak == 0) return;
+void text_report::processes() {
+    out_.left("process", width_);
+    for (const column &c : columns)
+        if (c.value == &tenant_row::current || c.value == &tenant_row::peak)
+            out_.byte(' ').right(c.value == &tenant_row::peak ? c.name : "", column_width);
+    out_.byte('\n');
+}
+
+void text_report::process(const process_row &p) {
+    out_.text("  ");
+    shown(p.program);
+    out_.text(" (").number(p.pid).text(", ").text(p.state).byte(')');
+    const std::size_t used = 2 + text_width(p.program) + 2 + digits_of(p.pid) + 2 + text_width(p.state) + 1;
     char text[size_text_bytes];
-    out_.text("  mapped and not counted: ").text(format_bytes_rounded(image.uncounted, text));
-    out_.text(", at most ").text(format_bytes_rounded(image.uncounted_peak, text)).byte('\n');
+    for (std::size_t n = used; n < width_ + 1 + column_width; ++n) out_.byte(' '); // nothing below `current`
+    out_.byte(' ').right(format_bytes_rounded(p.peak, text), column_width).byte('\n');
+    if (p.uncounted_peak == 0) return;
+    out_.text("    mapped and not counted: ").text(format_bytes_rounded(p.uncounted, text));
+    out_.text(", at most ").text(format_bytes_rounded(p.uncounted_peak, text)).byte('\n');
+}
+
+void text_report::and_more(std::uint64_t processes) {
+    if (processes != 0) out_.text("  and ").number(processes).text(" more\n");
 }
 
 // --- JSON -------------------------------------------------------------------------------------------------------------
@@ -201,32 +216,29 @@ void json_report::ending(const run_ending &end) {
     place_ = place::list_begins;
 }
 
-void json_report::images() {
-    out_.text("],\"images\":[");
+void json_report::processes() {
+    out_.text("],\"processes\":[");
     place_ = place::list_begins;
 }
 
-void json_report::image(const image_row &image) {
+void json_report::process(const process_row &p) {
     separate();
     out_.byte('{');
     place_ = place::list_begins;
     key("pid");
-    out_.number(image.pid);
+    out_.number(p.pid);
     key("program");
-    string(image.program);
+    string(p.program);
     key("state");
-    string(image.state);
-    if (image.uncounted_peak != 0) {
+    string(p.state);
+    key("peak");
+    out_.number(p.peak);
+    if (p.uncounted_peak != 0) {
         key("uncounted");
-        out_.text("{\"current\":").number(image.uncounted).text(",\"peak\":").number(image.uncounted_peak).byte('}');
+        out_.text("{\"current\":").number(p.uncounted).text(",\"peak\":").number(p.uncounted_peak).byte('}');
     }
-    if (image.problem[0] != '\0') {
-        key("problem");
-        string(image.problem);
-    }
-    key("tenants");
-    out_.byte('[');
-    place_ = place::list_begins;
+    out_.byte('}');
+    place_ = place::in_list;
 }
 
 void json_report::tenant(const tenant_row &t) {
@@ -258,11 +270,6 @@ void json_report::tenant(const tenant_row &t) {
         out_.number(t.stats[s]);
     }
     out_.text("}}");
-    place_ = place::in_list;
-}
-
-void json_report::image_ends() {
-    out_.text("]}");
     place_ = place::in_list;
 }
 

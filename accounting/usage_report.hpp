@@ -1,14 +1,14 @@
 // What a report of usage looks like, as text and as JSON: the columns, the words and their order, and nothing else.
 //
-// It exists because two write reports: the command, of all processes of a run, from their files; and the library, of its
-// own process at its end. Neither knows more than its own figures; both are told apart by nobody.
+// It exists because two write reports: the command, of all processes of a run, from the hierarchy's file; and the library, of
+// its own process at its end. Neither knows more than its own figures; both are told apart by nobody.
 //
-// The calls come in this order, [] once for each: [command] ending [tenant]... image-s, where an image is
-// image, [tenant], image_ends; and at last end.
+// The calls come in this order, [] once for each: [command] ending [tenant]... processes [process]... end. Of text, all
+// measure-s come first.
 //
 //     {"command": [...], "status": N,
 //      "tenants": [{"path", "current", "peak", "min", "low", "high", "max", "events": {...}, "stat": {...}}...],
-//      "images": [{"pid", "program", "state", "tenants": [...]}...]}
+//      "processes": [{"pid", "program", "state", "peak"}...]}
 //
 // Threads: an object belongs to one thread. Owner: the caller, of the sink and of every text.
 // Invariants: 1. JSON is valid whatever bytes a text holds: what is not UTF-8 is replaced.
@@ -33,11 +33,12 @@ struct tenant_row {
     std::uint64_t stats[allot_nr_stats];
 };
 
-struct image_row {
+// One program image: what exec put in its place is another one.
+struct process_row {
     std::uint32_t pid;
     const char *program;
-    const char *state;                       // "running", "exited", "ended", "unknown"
-    const char *problem;                     // why there are no figures; empty: there are
+    const char *state; // "running", "stopped", "exited", "ended"
+    std::uint64_t peak;
     std::uint64_t uncounted, uncounted_peak; // bytes mapped and charged to nobody, with account: heap
 };
 
@@ -52,19 +53,22 @@ public:
     explicit text_report(text_sink &out) : out_(out) {}
 
     // Before all else, of every image and tenant: what the first column has to hold.
-    void measure(const image_row &);
+    void measure(const process_row &);
     void measure(const char *path);
 
     void command(const char *word);
     void ending(const run_ending &);
-    void nothing_counted(); // instead of headings and images
+    void nothing_counted(); // instead of all that follows
     void headings();
-    void image(const image_row &);
     void tenant(const tenant_row &);
-    void image_ends(const image_row &);
+    void processes();
+    void process(const process_row &);
+    void and_more(std::uint64_t processes); // that are left out
     void end() { out_.flush(); }
 
 private:
+    void shown(const char *name);
+
     text_sink &out_;
     std::size_t width_ = 0;
     enum class place : std::uint32_t { start, command } place_ = place::start;
@@ -76,10 +80,9 @@ public:
 
     void command(const char *word);
     void ending(const run_ending &);
-    void images(); // the sum over images is complete
-    void image(const image_row &);
     void tenant(const tenant_row &);
-    void image_ends();
+    void processes(); // there are no more tenants
+    void process(const process_row &);
     void end();
 
 private:

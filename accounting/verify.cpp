@@ -3,6 +3,7 @@
 #include "accounting/base/report.hpp"
 #include "accounting/context_table.hpp"
 #include "accounting/obj_cgroup.hpp"
+#include "accounting/shared/accounts.hpp"
 #include "accounting/tenant.hpp"
 
 #include <cstring>
@@ -80,6 +81,8 @@ void check_context(const context &c, differences &found) {
     bool is_sealed = has_flag(c, context_sealed);
     found.expect(c, unused >= 0, "more lives than is charged.");
     found.expect(c, c.lock.load(std::memory_order_relaxed) == 0, "its lock is held.");
+    // Another process has sealed it, which leaves its flags alone: its owner's next operation sorts that out.
+    if (shared::is_attached() && !is_sealed && c.lo.load(std::memory_order_relaxed) == sealed_lo) return;
     found.expect(c, is_sealed == (c.lo.load(std::memory_order_relaxed) == sealed_lo), "lo is not what its seal says.");
     found.expect(c, !is_sealed || hi < sealed_hi + (net_word{1} << 32), "hi is open although it is sealed.");
     bool holds = !is_sealed || (unused > 0 && region().handlers_left.load(std::memory_order_relaxed) == 0);
@@ -96,8 +99,9 @@ struct own_sums {
 };
 
 own_sums sum_own(const tenant &t, differences &found) {
-    own_sums sums{t.settled_bytes.load(std::memory_order_relaxed), t.settled_objects.load(std::memory_order_relaxed), 0,
-                  0};
+    if (is_shared(t) && t.counter.account != 0) shared::account_settle(t.counter.account);
+    own_sums sums{lines_of(t).settled_bytes.load(std::memory_order_relaxed),
+                  lines_of(t).settled_objects.load(std::memory_order_relaxed), 0, 0};
     std::int64_t unused = 0;
     for (context_record *c = record_of<context_record>(t.first_context); c != nullptr;
          c = record_of<context_record>(c->cold.next)) {
@@ -109,12 +113,13 @@ own_sums sum_own(const tenant &t, differences &found) {
         sums.holding += has_flag(c->hot, context_holding);
     }
     // What handlers could not give back is charged, and in its line, until it is taken.
-    sums.charged =
-        sums.slab + unused + t.large.load(std::memory_order_relaxed) + t.external.load(std::memory_order_relaxed);
+    sums.charged = sums.slab + unused + lines_of(t).large.load(std::memory_order_relaxed) +
+                   lines_of(t).external.load(std::memory_order_relaxed);
     return sums;
 }
 
 void check_protection(const tenant &t, differences &found) {
+    if (is_shared(t)) return; // computed when it is needed
     const page_counter &c = t.counter;
     auto part = [&](const std::atomic<std::uint64_t> &setting) {
         std::uint64_t set = setting.load(std::memory_order_relaxed), used = usage(c);
@@ -172,17 +177,26 @@ verify_result verify() {
                 live.bytes += of_handles[index_of(*o)].bytes;
                 live.objects += of_handles[index_of(*o)].objects;
             }
+            // What it pays for since the process died that it was forked from is of no slab of its own.
+            if (is_shared(*t))
+                live.bytes += shared::account_at(t->counter.account).passed_left.load(std::memory_order_relaxed);
             found.expect(*t, "slab", own.slab, live.bytes);
             found.expect(*t, "objects", own.objects, live.objects);
         }
+        if (is_shared(*t))
+            found.expect(*t, "what this process is charged",
+                         static_cast<std::int64_t>(
+                             shared::account_at(t->counter.account).charged.value.load(std::memory_order_relaxed)),
+                         own.charged);
         for (tenant *at = t; at != nullptr; at = parent_of(*at)) {
             charged[at->index].bytes += own.charged;
             charged[at->index].objects += own.holding;
         }
     }
     for (tenant *t = &root_tenant(); t != nullptr; t = next_in_subtree(*t, root_tenant())) {
-        found.expect(*t, "usage", t->counter.word.load(std::memory_order_relaxed) >> usage_shift,
-                     charged[t->index].bytes);
+        if (!is_shared(*t))
+            found.expect(*t, "usage", t->counter.word.load(std::memory_order_relaxed) >> usage_shift,
+                         charged[t->index].bytes);
         found.expect(*t, "nr_holding", t->counter.nr_holding.load(std::memory_order_relaxed),
                      charged[t->index].objects);
         check_protection(*t, found);

@@ -86,6 +86,7 @@ struct accounted_hooks {
         else if (!context_uncharge(*heap.ctx, net_of(static_cast<std::int64_t>(bytes), 1)))
             context_uncharge_slow(heap.ctx);
     }
+    static void free_inherited(std::uint32_t owner, std::size_t bytes) { allot::free_inherited(owner, bytes); }
     static void uncharge_owners(std::uint32_t obj_cgroup, std::size_t bytes) {
         if (!counting) return;
         if (bytes >= direct_charge_bytes)

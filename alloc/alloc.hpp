@@ -71,5 +71,6 @@ void heap_set_foreign_handler(const foreign_pointer_handler &);
 
 // Makes everything ready early (for a library constructor). Every function above does it by itself when it is first.
 void heap_start();
+void heap_after_fork(); // the same in a child, unless it was forked amid a slow path, whose end begins anew
 
 } // namespace allot

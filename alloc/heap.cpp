@@ -338,8 +338,8 @@ void free_checked_slot(home *h, slab *s, void *p) {
 
 void free_slot_slow(home *h, slab *s, void *p) {
     check_live_slot(s, p);
-    if (s->generation != process_generation())
-        return; // inherited by fork: its payer is another process, its memory is shared until written to
+    if (s->generation != process_generation()) // inherited by fork: its memory is shared until written to
+        return hooks::free_inherited(owner_of_block(s, p), s->slot_bytes);
     trace_free(h, p);
     if (h->busy) {
         mark_free(p, s);

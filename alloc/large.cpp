@@ -231,6 +231,7 @@ void large_free(home *h, slab *s, void *p) {
     if (reinterpret_cast<std::uintptr_t>(p) != address_of(s)) misuse_invalid(s, p);
     std::size_t bytes = s->large_bytes;
     if (s->generation != process_generation()) { // inherited by fork: the pages that this process copied go back
+        hooks::free_inherited(owner_of_block(s, p), bytes);
         if (calls.load(std::memory_order_relaxed) != page_calls::none) (void)os_give_back(address_of(s), bytes);
         set_kind(s, unit_kind::abandoned);
         return;

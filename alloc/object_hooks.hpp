@@ -45,6 +45,7 @@ concept object_hooks = requires(typename H::slab_part &slab, typename H::heap_pa
     {H::uncharge_object(heap, bytes)};
     // Less than direct_charge_bytes, if that needs no slow path: true. Else nothing has happened. 0 objects: one grows.
     { H::charge_if_covered(heap, bytes, 1) } -> std::same_as<bool>;
+    {H::free_inherited(owner, bytes)};  // of a block that this process has by a fork: somebody else's charge
     {H::uncharge_owners(owner, bytes)}; // as uncharge_object, where no heap of the owner can be had
     { H::charge_growth(heap, bytes, bytes) } -> std::same_as<bool>; // of one object, from a size to a larger one
     {H::uncharge_shrinkage(heap, bytes, bytes)};                    // from a size to a smaller one
@@ -89,6 +90,7 @@ struct null_hooks {
     static void uncharge_slow(const slab_part &) {}
     static bool charge_object(const heap_part &, std::size_t) { return true; }
     static void uncharge_object(const heap_part &, std::size_t) {}
+    static void free_inherited(std::uint32_t, std::size_t) {}
     static void uncharge_owners(std::uint32_t, std::size_t) {}
     static bool charge_if_covered(const heap_part &, std::size_t, std::int32_t) { return true; }
     static bool charge_growth(const heap_part &, std::size_t, std::size_t) { return true; }

@@ -187,5 +187,9 @@ void thread_child_start() {
 }
 
 void heap_start() { (void)home_here(); }
+void heap_after_fork() {
+    const home *h = thread_here.in_home;
+    if (h == nullptr || !h->busy) heap_start();
+}
 
 } // namespace allot

@@ -16,6 +16,9 @@ ACCOUNTED = {
     "ALLOT_MEMORY_LOW": "64M",
 }
 
+# The same tree in a file that processes share, of which the benchmark is one.
+SHARED = ACCOUNTED | {"ALLOT_DIR": f"/dev/shm/allot-bench-{os.getpid()}", "ALLOT_HIERARCHY": "bench"}
+
 PEERS = {
     "jemalloc": "libjemalloc.so.2",
     "mimalloc": "libmimalloc.so.2",
@@ -72,11 +75,12 @@ def system_library(name):
 
 
 def discover(build):
-    """All allocators that are here, by name: allot, allot-null (if built), the peers (if installed), glibc."""
+    """All allocators that are here, by name: allot (and in a shared hierarchy), allot-null (if built), the peers (if installed), glibc."""
     found = {}
     for name, library, environment in (
         ("allot", "liballot-preload.so", tuple(ACCOUNTED.items())),
         ("allot-null", "liballot-preload-null.so", ()),
+        ("allot-shared", "liballot-preload.so", tuple(SHARED.items())),
     ):
         path = build / "preload" / library
         if path.exists():

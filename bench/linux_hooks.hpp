@@ -66,6 +66,7 @@ struct linux_hooks {
     static void uncharge_slow(const slab_part &slab) { uncharge_bytes(slab.owner, slab.bytes); }
     static bool charge_object(const heap_part &heap, std::size_t bytes) { return charge_bytes(heap.owner, bytes); }
     static void uncharge_object(const heap_part &heap, std::size_t bytes) { uncharge_bytes(heap.owner, bytes); }
+    static void free_inherited(std::uint32_t, std::size_t) {}
     static void uncharge_owners(std::uint32_t owner, std::size_t bytes) { uncharge_bytes(owner_at(owner), bytes); }
     // The engine has no quick way of saying so.
     static bool charge_if_covered(const heap_part &, std::size_t, std::int32_t) { return false; }

@@ -10,6 +10,10 @@
 #include "preload/threads.hpp"
 #endif
 
+#ifndef ALLOT_NULL_HOOKS
+#include <pthread.h>
+#endif
+
 namespace {
 
 // Of all constructors the first (-z initfirst), libc's own included, which is why the environment comes as an argument:
@@ -25,6 +29,11 @@ namespace {
 #ifndef ALLOT_NULL_HOOKS
     allot::threads_start();
     allot::exit_report_prepare();
+    // Else a child finds out at its first call what it is. One of a shared hierarchy is to be known before its parent, who pays
+    // for what it holds, may end: daemons begin so.
+    (void)pthread_atfork(allot::accounting_before_fork, nullptr, [] {
+        if (allot::accounting_after_fork()) allot::heap_after_fork();
+    });
 #endif
 }
 

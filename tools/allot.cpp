@@ -1,6 +1,7 @@
 // The command: finds which of its commands is meant and turns what goes wrong into one line and an exit status.
 #include "tools/command_line.hpp"
 
+#include "tools/commands.hpp"
 #include "tools/describe.hpp"
 #include "tools/doctor.hpp"
 #include "tools/run.hpp"
@@ -17,6 +18,17 @@ namespace {
 
 constexpr command commands[] = {
     {"run", run_synopsis, "runs a program, and all it starts, under limits", run_command},
+    {"tree", tree_synopsis, "the tenants of a hierarchy: usage, limits, events", tree_command},
+    {"top", top_synopsis, "the same live", top_command},
+    {"ls", ls_synopsis, "the hierarchies there are", ls_command},
+    {"create", create_synopsis, "makes a tenant, and its hierarchy", create_command},
+    {"rm", rm_synopsis, "removes a tenant, or a hierarchy", rm_command},
+    {"get", get_synopsis, "prints one file of a tenant", get_command},
+    {"set", set_synopsis_text, "changes limits of running programs", set_command},
+    {"reclaim", reclaim_synopsis, "asks processes for memory", reclaim_command},
+    {"verify", verify_synopsis, "recounts and compares", verify_command},
+    {"export", export_synopsis, "figures for Prometheus and OpenMetrics", export_command},
+    {"watch", watch_synopsis, "events as they happen", watch_command},
     {"doctor", doctor_synopsis, "says whether a program can be limited, and if not, why", doctor_command},
     {"trace", trace_synopsis, "sums up what run --trace has recorded", trace_command},
     {"describe", describe_synopsis, "the tables of options, statistics and events", describe_command},

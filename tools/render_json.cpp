@@ -9,13 +9,9 @@ std::string render_json(const run_figures &run) {
     json_report report(out);
     for (const std::string &word : run.command) report.command(word.c_str());
     report.ending({run.status, run.signal, nullptr});
-    for (const tenant_figures &tenant : sum_of(run.images)) report.tenant(row_of(tenant));
-    report.images();
-    for (const image_figures &image : run.images) {
-        report.image(row_of(image));
-        for (const tenant_figures &tenant : image.tenants) report.tenant(row_of(tenant));
-        report.image_ends();
-    }
+    for (const tenant_figures &tenant : run.tenants) report.tenant(row_of(tenant));
+    report.processes();
+    for (const process_entry &process : run.processes) report.process(row_of(process));
     report.end();
     return out.text();
 }

@@ -5,9 +5,12 @@
 
 #include "tools/figures.hpp"
 
+#include <cstddef>
 #include <string>
 
 namespace allot {
+
+inline constexpr std::size_t processes_shown = 100; // the oldest; the rest are counted
 
 [[nodiscard]] std::string render_text(const run_figures &);
 

@@ -36,8 +36,8 @@ inline tenant_row row_of(const tenant_figures &t) {
     return row;
 }
 
-inline image_row row_of(const image_figures &i) {
-    return {i.pid, i.program.c_str(), word_of(i.state), i.problem.c_str(), i.uncounted, i.uncounted_peak};
+inline process_row row_of(const process_entry &p) {
+    return {p.pid, p.program.c_str(), word_of(p.state), p.peak, p.uncounted, p.uncounted_peak};
 }
 
 } // namespace allot

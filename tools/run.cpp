@@ -4,12 +4,14 @@
 #include "accounting/tables.hpp"
 #include "tools/child_tree.hpp"
 #include "tools/errors.hpp"
+#include "tools/hierarchy.hpp"
 #include "tools/hierarchy_folder.hpp"
+#include "tools/hierarchy_view.hpp"
 #include "tools/preload_library.hpp"
 #include "tools/program.hpp"
-#include "tools/read_images.hpp"
 #include "tools/render_json.hpp"
 #include "tools/render_text.hpp"
+#include "tools/run_tenants.hpp"
 #include "tools/trace_blocks.hpp"
 
 #include <fmt/format.h>
@@ -81,13 +83,6 @@ void prepare_trace(const std::string &name) {
     close(fd);
 }
 
-// Absolute, since processes of the tree may go to other folders.
-std::string chosen_dir(const run_settings &s) {
-    const char *inherited = getenv(option_table[allot_option_dir].variable);
-    if (!s.dir.empty()) return std::filesystem::absolute(s.dir).string();
-    return inherited != nullptr && *inherited != '\0' ? std::filesystem::absolute(inherited).string() : default_dir();
-}
-
 bool asks_for_a_limit(const run_settings &s) {
     return std::any_of(s.variables.begin(), s.variables.end(), [](const auto &v) {
         return v.first == option_table[allot_option_memory_max].variable ||
@@ -140,19 +135,32 @@ int run_command(std::vector<std::string> arguments) {
     const std::string library = find_preload_library();
     const report_sink sink(settings.report);
     prepare_trace(settings.trace);
-    const hierarchy_folder folder(chosen_dir(settings), settings.hierarchy);
+    const hierarchy_folder folder(chosen_dir(settings.dir), settings.hierarchy);
+    const hierarchy_choice hierarchy{folder.name(), folder.dir()};
+    const std::vector<std::string> environment =
+        environment_for(settings, library, folder.dir(), folder.name(), environ);
+    std::uint64_t first_born = 0;
+    {
+        const attachment file(hierarchy, shared::if_missing::make);
+        make_tenants_of(environment);
+        first_born = shared::head().births.load(std::memory_order_relaxed);
+    }
     warn_where_nothing_holds(settings);
 
-    const tree_outcome outcome =
-        run_tree(settings.command, environment_for(settings, library, folder.dir(), folder.name(), environ));
+    const tree_outcome outcome = run_tree(settings.command, environment);
     if (!outcome.problem.empty()) {
         fmt::print(stderr, "allot: {}\n", outcome.problem);
         return outcome.status;
     }
     if (sink.wanted()) {
-        const run_figures figures{settings.command, outcome.status, outcome.signal, read_images(folder.files())};
+        // As the last processes left it: what they held when they ended is shown.
+        hierarchy_view view = view_as_it_is(hierarchy);
+        std::erase_if(view.processes, [&](const process_entry &p) { return p.born <= first_born; });
+        const run_figures figures{settings.command, outcome.status, outcome.signal, std::move(view.tenants),
+                                  std::move(view.processes)};
         sink.write_all(settings.json ? render_json(figures) : render_text(figures));
     }
+    if (!settings.hierarchy.empty()) reap_apart(hierarchy);
     return outcome.status;
 }
 

@@ -7,13 +7,13 @@ namespace allot {
 
 namespace {
 
-// Set beside the holder's id when someone sleeps. Thread ids stay below 2^22.
-constexpr std::uint32_t sleepers = std::uint32_t{1} << 31;
+constexpr std::uint32_t sleepers = lock_sleepers;
 constexpr int spins_before_sleeping = 100;
 constexpr int spins_of_a_handler = 2000;
 // A sleeper looks again after this time even if nobody wakes it: a holder may have been killed between giving the lock
 // back and waking.
 constexpr std::uint32_t sleep_ms = 100;
+constexpr std::uint32_t foreign_sleep_ms = 1;
 
 // How many of each rank. Written and read by this thread and its signal handlers alone; a handler leaves what it found.
 // One word for all, since thread-local storage of a preload library is scarce: only contexts are ever many.
@@ -59,10 +59,29 @@ bool take_within(lock_word &word, lock_rank rank, int spins) {
     return false;
 }
 
+// Written once, when a process joins others; read by who has broken a lock.
+constinit std::atomic<void (*)()> broken{nullptr};
+
+// True: it was another process's, and is the caller's now.
+bool take_foreign(lock_word &word, std::uint32_t seen, lock_rank rank, std::uint64_t &since) {
+    const std::uint64_t now = os_nanoseconds();
+    if (since == 0) since = now;
+    if (now - since < lock_patience_ns) return false;
+    held = held + one_of(rank);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    // seq_cst: the holder's operations look at the word, and are finished after this.
+    if (word.compare_exchange_strong(seen, os_tid() | sleepers, std::memory_order_seq_cst)) {
+        if (auto *finish = broken.load(std::memory_order_acquire)) finish();
+        return true;
+    }
+    held = held - one_of(rank);
+    return false;
+}
+
 [[gnu::noinline]] void take_slow(lock_word &word, lock_rank rank) {
     if (take_within(word, rank, spins_before_sleeping)) return;
     std::uint32_t self = os_tid();
-    for (;;) {
+    for (std::uint64_t since = 0;;) {
         // Others may sleep still, so whoever has slept takes the lock with the mark.
         if (take_free(word, rank, self | sleepers)) return;
         std::uint32_t seen = word.load(std::memory_order_relaxed);
@@ -70,11 +89,18 @@ bool take_within(lock_word &word, lock_rank rank, int spins) {
         if (seen == 0) continue;
         if ((seen & sleepers) == 0 && !word.compare_exchange_weak(seen, seen | sleepers, std::memory_order_relaxed))
             continue;
-        os_futex_wait(&word, seen | sleepers, sleep_ms);
+        if ((seen & lock_foreign) == 0) {
+            os_futex_wait(&word, seen | sleepers, sleep_ms);
+        } else {
+            if (take_foreign(word, seen | sleepers, rank, since)) return;
+            os_futex_wait(&word, seen | sleepers, foreign_sleep_ms);
+        }
     }
 }
 
 } // namespace
+
+void lock_set_broken(void (*finish)()) { broken.store(finish, std::memory_order_release); }
 
 void lock_take(lock_word &word, lock_rank rank) {
     check_order(rank);

@@ -5,7 +5,7 @@
 //
 // Threads: any. A thread knows how many locks it holds: a signal handler that interrupts a holder sees that
 //   (holds_locks()) and must not wait for anything, since the one it waits for may be waiting for the interrupted code.
-// Owner: the word lives in the region; 0 is free.
+// Owner: the word lives in the region; 0 is free. Drains of other processes may hold those of contexts: shared/remote.hpp.
 // Invariants: 1. Locks are taken in the order of lock_rank; several of one rank are taken only by who holds the drain
 //                lock, or in ascending order (direct). Debug builds check it.
 //             2. No user code runs under any of them.
@@ -28,6 +28,14 @@ enum class lock_rank : std::uint32_t {
 inline constexpr std::uint32_t nr_lock_ranks = 5;
 
 using lock_word = std::atomic<std::uint32_t>;
+
+// Beside the holder's id: someone sleeps. Thread ids stay below 2^22.
+inline constexpr std::uint32_t lock_sleepers = std::uint32_t{1} << 31;
+// The holder is a drain of another process, and the rest of the word its ticket. Whoever waits for it takes the lock after
+// lock_patience_ns, whatever the holder does, and calls what lock_set_broken was told.
+inline constexpr std::uint32_t lock_foreign = std::uint32_t{1} << 30;
+inline constexpr std::uint64_t lock_patience_ns = 2000000;
+void lock_set_broken(void (*broken)());
 
 void lock_take(lock_word &, lock_rank);
 [[nodiscard]] bool lock_try(lock_word &, lock_rank);

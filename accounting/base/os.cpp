@@ -105,6 +105,14 @@ bool os_move_pages(std::uintptr_t from, std::uintptr_t to, std::size_t bytes) {
     return !failed(os_call(SYS_mremap, static_cast<long>(from), static_cast<long>(bytes), static_cast<long>(bytes),
                            keep, static_cast<long>(to)));
 }
+std::uintptr_t os_map_again(std::uintptr_t address, std::size_t bytes) {
+    long there = os_call(SYS_mremap, static_cast<long>(address), 0, static_cast<long>(bytes), MREMAP_MAYMOVE);
+    return failed(there) ? 0 : static_cast<std::uintptr_t>(there);
+}
+void os_move_mapping(std::uintptr_t from, std::uintptr_t to, std::size_t bytes) {
+    os_call(SYS_mremap, static_cast<long>(from), static_cast<long>(bytes), static_cast<long>(bytes),
+            MREMAP_MAYMOVE | MREMAP_FIXED, static_cast<long>(to));
+}
 bool os_wipe_on_fork(std::uintptr_t address, std::size_t bytes) {
     return !failed(os_call(SYS_madvise, static_cast<long>(address), static_cast<long>(bytes), MADV_WIPEONFORK));
 }
@@ -120,6 +128,15 @@ std::uint64_t os_resident_bytes(std::uintptr_t address, std::size_t bytes) {
         for (std::size_t i = 0; i < (now + page - 1) / page; ++i) resident += (is_in[i] & 1) * page;
     }
     return resident;
+}
+
+populated os_populate(std::uintptr_t address, std::size_t bytes) {
+    constexpr long populate_write = 23; // MADV_POPULATE_WRITE, since Linux 5.14
+    long result;
+    do result = os_call(SYS_madvise, static_cast<long>(address), static_cast<long>(bytes), populate_write);
+    while (result == -4 /* EINTR */);
+    if (!failed(result)) return populated::yes;
+    return result == -12 /* ENOMEM */ || result == -14 /* EFAULT */ ? populated::no_memory : populated::not_offered;
 }
 
 bool os_give_back(std::uintptr_t address, std::size_t bytes) {
@@ -242,6 +259,26 @@ std::int64_t os_regular_file_bytes(int fd) {
     return s.st_size;
 }
 
+os_file_facts os_facts_of(int fd) {
+    struct stat s;
+    if (failed(os_call(SYS_fstat, fd, bits_of(&s)))) return {};
+    return {S_ISREG(s.st_mode), s.st_uid, s.st_dev, s.st_ino, static_cast<std::uint64_t>(s.st_size)};
+}
+
+bool os_set_file_bytes(int fd, std::uint64_t bytes) {
+    return may_reach(bytes) && !failed(os_call(SYS_ftruncate, fd, static_cast<long>(bytes)));
+}
+bool os_link(const char *path, const char *to) {
+    return !failed(os_call(SYS_linkat, AT_FDCWD, bits_of(path), AT_FDCWD, bits_of(to), 0));
+}
+bool os_rename(const char *path, const char *to) {
+    return !failed(os_call(SYS_renameat2, AT_FDCWD, bits_of(path), AT_FDCWD, bits_of(to), 0));
+}
+bool os_lock_file(int fd) {
+    constexpr long exclusive_at_once = 2 | 4; // LOCK_EX | LOCK_NB
+    return !failed(os_call(SYS_flock, fd, exclusive_at_once));
+}
+
 long os_read_link(const char *path, char *buffer, std::size_t bytes) {
     return os_call(SYS_readlinkat, AT_FDCWD, bits_of(path), bits_of(buffer), static_cast<long>(bytes));
 }
@@ -294,6 +331,7 @@ std::uint64_t os_ram_bytes() {
     return static_cast<std::uint64_t>(info.totalram) * info.mem_unit;
 }
 
+bool os_process_exists(std::uint32_t pid) { return os_call(SYS_kill, static_cast<long>(pid), 0) != -3 /* ESRCH */; }
 void os_kill(std::uint32_t pid) {
     os_call(SYS_kill, static_cast<long>(pid), SIGKILL);
     // The kernel takes every thread down before any of them runs in user space again; pid 1 of a namespace alone is spared.
@@ -356,6 +394,11 @@ bool os_membarrier(membarrier_mode mode) {
 
 void os_set_membarrier_mode(membarrier_mode mode) { barrier_mode.store(mode, std::memory_order_relaxed); }
 membarrier_mode os_membarrier_mode() { return barrier_mode.load(std::memory_order_relaxed); }
+
+bool os_register_membarrier_of_all() {
+    return !failed(os_call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0));
+}
+bool os_membarrier_of_all() { return !failed(os_call(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0)); }
 
 bool os_has_global_membarrier() {
     long commands = os_call(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);

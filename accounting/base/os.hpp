@@ -28,6 +28,10 @@ enum class over : std::uint32_t { nothing, anything };
 [[nodiscard]] bool os_map_file(std::uintptr_t address, std::size_t bytes, int fd, std::uint64_t offset, over);
 [[nodiscard]] std::uintptr_t os_map_file_anywhere(std::size_t bytes, int fd, std::uint64_t offset); // shared
 void os_unmap(std::uintptr_t address, std::size_t bytes);
+// Somewhere else, the same pages of a shared mapping once more. 0: refused.
+[[nodiscard]] std::uintptr_t os_map_again(std::uintptr_t address, std::size_t bytes);
+// A mapping to where another one is, which goes.
+void os_move_mapping(std::uintptr_t from, std::uintptr_t to, std::size_t bytes);
 // Moves the pages of a mapping to another one's place; what was there goes. Zeros, and no memory, are left behind. False:
 // nothing was moved, but what was there may be gone, and nothing in its place: Linux unmaps it before it looks at limits and
 // at whether all is one mapping. Where it moves several, since 6.17, the first of them may have moved.
@@ -35,6 +39,9 @@ void os_unmap(std::uintptr_t address, std::size_t bytes);
 [[nodiscard]] bool os_wipe_on_fork(std::uintptr_t address, std::size_t bytes); // a forked child finds zeros there
 // How much of a mapping is in memory, in whole OS pages; of what is not mapped, or where nobody says: 0.
 [[nodiscard]] std::uint64_t os_resident_bytes(std::uintptr_t address, std::size_t bytes);
+// Has the memory of a mapping there, written or not. no_memory: its file system, or its group, has no more.
+enum class populated : std::uint32_t { yes, no_memory, not_offered };
+[[nodiscard]] populated os_populate(std::uintptr_t address, std::size_t bytes);
 bool os_give_back(std::uintptr_t address,
                   std::size_t bytes); // contents become zero, memory goes back; false: forbidden
 
@@ -62,6 +69,16 @@ void os_working_folder(char *out, std::size_t size);    // with a slash behind i
 // The same for space that nobody else writes to, also where the file system cannot reserve any: it becomes zero.
 [[nodiscard]] bool os_clear_file_space(int fd, std::uint64_t offset, std::uint64_t bytes);
 [[nodiscard]] std::int64_t os_regular_file_bytes(int fd); // its size; -1: it is no regular file
+struct os_file_facts {
+    bool is_regular;
+    std::uint32_t uid;
+    std::uint64_t device, inode, bytes;
+};
+[[nodiscard]] os_file_facts os_facts_of(int fd); // zeros: nobody says
+[[nodiscard]] bool os_set_file_bytes(int fd, std::uint64_t bytes);
+[[nodiscard]] bool os_link(const char *path, const char *to); // false: the name is taken, or it cannot be
+[[nodiscard]] bool os_rename(const char *path, const char *to);
+[[nodiscard]] bool os_lock_file(int fd); // until it is closed; false: another has it
 [[nodiscard]] long os_read_link(const char *path, char *buffer, std::size_t bytes);
 void os_remove_file(const char *path);
 // Of the whole file, cut to fit, always terminated; the length, or a negative errno.
@@ -71,8 +88,9 @@ long os_read_whole(const char *path, char *buffer, std::size_t size);
 std::uint32_t os_pid();
 std::uint32_t os_tid(); // of this thread; cached, see os_child_start()
 std::uint32_t os_uid();
-void os_kill(std::uint32_t pid); // SIGKILL; of this process: does not come back
-std::uint64_t os_random();       // not for secrets: falls back to the clock and addresses
+[[nodiscard]] bool os_process_exists(std::uint32_t pid); // also as a zombie; false: surely not
+void os_kill(std::uint32_t pid);                         // SIGKILL; of this process: does not come back
+std::uint64_t os_random();                               // not for secrets: falls back to the clock and addresses
 std::uint64_t os_ram_bytes();
 std::uint64_t os_nanoseconds(); // monotonic
 void os_child_start();          // forgets the cached thread id, which is the parent's
@@ -121,6 +139,9 @@ membarrier_mode os_membarrier_start();
 // contexts may hold stock.
 void os_set_membarrier_mode(membarrier_mode);
 membarrier_mode os_membarrier_mode();
+// Orders the threads of all processes that have registered for it, and this thread. False: refused.
+[[nodiscard]] bool os_register_membarrier_of_all();
+[[nodiscard]] bool os_membarrier_of_all();
 [[nodiscard]] bool os_has_global_membarrier(); // between processes: MEMBARRIER_CMD_GLOBAL_EXPEDITED
 
 } // namespace allot

@@ -4,7 +4,8 @@
 #include "accounting/child.hpp"
 
 #include "accounting/obj_cgroup.hpp"
-#include "accounting/region_reader.hpp"
+#include "accounting/shared/members.hpp"
+#include "accounting/shared/nodes.hpp"
 #include "tests/support/dying.hpp"
 #include "tests/support/hierarchy.hpp"
 #include "tests/support/verified.hpp"
@@ -32,7 +33,7 @@ bool child_is_empty_and_works() {
 } // namespace
 
 // First: here this process has not started accounting itself.
-BOOST_AUTO_TEST_CASE(a_child_has_a_file_of_its_own_and_writes_nothing_into_its_parents) {
+BOOST_AUTO_TEST_CASE(a_child_of_a_shared_tree_is_a_member_of_its_own_and_its_parents_charges_stay) {
     hierarchy h;
     int status = h.run([] {
         if (!accounting_start()) _exit(2);
@@ -46,21 +47,25 @@ BOOST_AUTO_TEST_CASE(a_child_has_a_file_of_its_own_and_writes_nothing_into_its_p
             kill(getpid(), SIGKILL);
         }
         waitpid(child, nullptr, 0);
-        bool whole = tenant_current(tenant_root()) == 40960 && verify().differences == 0;
+        const bool with_the_childs = tenant_current(tenant_root()) == 40960 + 1024;
+        usleep(2000); // it was seen alive a moment ago
+        const bool is_reaped = shared::reap_dead(shared::root_node) == 1;
+        const bool whole = tenant_current(tenant_root()) == 40960 && verify().differences == 0;
         accounting_finish();
-        _exit(whole ? 0 : 1);
+        _exit(with_the_childs && is_reaped && whole ? 0 : 1);
     });
     BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 0));
-    BOOST_TEST_REQUIRE(h.files().size() == 2u);
-    for (const std::string &file : h.files()) {
-        region_reader reader;
-        BOOST_TEST_REQUIRE((reader.open(file.c_str()) == region_error::none));
-        bool is_parent = reader.process().pid == static_cast<std::uint32_t>(h.pid());
-        BOOST_TEST((reader.process().end == (is_parent ? process_end::exited : process_end::died)));
-        tenant_view root;
-        BOOST_TEST_REQUIRE(reader.tenant_at(root_index, root));
-        BOOST_TEST(root.current == (is_parent ? 40960u : 1024u));
-    }
+    BOOST_TEST_REQUIRE(h.files().size() == 1u);
+    BOOST_TEST_REQUIRE(h.attach());
+    usleep(2000);
+    BOOST_TEST(shared::reap_dead(shared::root_node) == 1u);
+    const auto state_of = [](std::uint32_t member) {
+        return shared::member_state_in(shared::member_at(member).identity.load());
+    };
+    BOOST_TEST((state_of(1) == shared::member_state::ended));
+    BOOST_TEST((state_of(2) == shared::member_state::died));
+    BOOST_TEST(shared::node_at(shared::root_node).usage.value.load() == 0u);
+    shared::detach();
 }
 
 BOOST_FIXTURE_TEST_CASE(the_child_has_the_limits_and_none_of_the_charges, verified) {

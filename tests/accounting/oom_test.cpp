@@ -4,7 +4,7 @@
 #include "accounting/oom.hpp"
 
 #include "accounting/base/os.hpp"
-#include "accounting/region_reader.hpp"
+#include "accounting/shared/nodes.hpp"
 #include "tests/support/dying.hpp"
 #include "tests/support/hierarchy.hpp"
 #include "tests/support/verified.hpp"
@@ -30,21 +30,14 @@ BOOST_AUTO_TEST_CASE(kills_are_counted_at_the_victim_and_at_the_highest_group_be
         (void)charge(c, 2048 * 1024);
     });
     BOOST_TEST((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)); // 137 to a shell
-    region_reader reader;
-    BOOST_TEST_REQUIRE((reader.open(h.only_file().c_str()) == region_error::none));
-    std::map<std::string, tenant_view> all;
-    for (std::uint32_t index = 1; index < reader.tenants_end(); ++index) {
-        tenant_view view;
-        char path[512];
-        if (!reader.tenant_at(index, view)) continue;
-        (void)reader.path_of(index, path, sizeof path);
-        all[path] = view;
-    }
-    BOOST_TEST(all["/web"].events_local[allot_event_oom] == 1u);
-    BOOST_TEST(all["/web/api/v1"].events_local[allot_event_oom_kill] == 1u);
-    BOOST_TEST(all["/"].events[allot_event_oom_kill] == 1u);
-    BOOST_TEST(all["/web/api"].events_local[allot_event_oom_group_kill] == 1u); // the root is above the level
-    BOOST_TEST(all["/web/api/v1"].events_local[allot_event_oom_group_kill] == 0u);
+    BOOST_TEST_REQUIRE(h.attach());
+    const auto of = [](const char *path) -> shared::node & { return shared::node_at(shared::node_open(path).node); };
+    BOOST_TEST(of("/web").events_local[allot_event_oom] == 1u);
+    BOOST_TEST(of("/web/api/v1").events_local[allot_event_oom_kill] == 1u);
+    BOOST_TEST(of("/").events[allot_event_oom_kill] == 1u);
+    BOOST_TEST(of("/web/api").events_local[allot_event_oom_group_kill] == 1u); // the root is above the level
+    BOOST_TEST(of("/web/api/v1").events_local[allot_event_oom_group_kill] == 0u);
+    shared::detach();
 }
 
 BOOST_FIXTURE_TEST_CASE(a_refusal_is_quiet_and_counted, verified) {

@@ -42,21 +42,22 @@ BOOST_AUTO_TEST_CASE(tenants_stand_in_the_order_of_their_names_whenever_they_wer
     });
     BOOST_TEST(d.status == 0);
     const std::string pid =
-        d.message.substr(d.message.find(" (") + 2, d.message.find(", exited") - d.message.find(" (") - 2);
-    const std::string head = "own_report_test (" + pid + ", exited)";
+        d.message.substr(d.message.rfind(" (") + 2, d.message.rfind(", exited") - d.message.rfind(" (") - 2);
+    const std::string head = "  own_report_test (" + pid + ", exited)";
     const auto line = [&](std::string first, const char *rest) {
         first.resize(head.size(), ' ');
         return first + rest + "\n";
     };
     BOOST_TEST(d.message == "allot: work hard exited with status 3\n" +
-                                line("tenant", "   current      peak       max   refused") + head + "\n" +
+                                line("tenant", "   current      peak       max   refused") +
                                 line("  /", "      4.0K    260.0K       max         1") +
                                 line("    a", "         0         0       max         0") +
                                 line("      c", "         0         0       max         0") +
                                 line("    a-b", "         0         0      4097         0") +
                                 line("    b", "      4.0K    260.0K       max         1") +
                                 line("      y", "      4.0K    260.0K       64M         1") +
-                                line("      z", "         0         0       max         0"));
+                                line("      z", "         0         0       max         0") +
+                                line("process", "                peak") + line(head, "              260.0K"));
 }
 
 // All statistics, of which one is not zero, in the order of their table.
@@ -84,9 +85,9 @@ BOOST_AUTO_TEST_CASE(the_object_is_this) {
     const std::size_t at = d.message.find("\"pid\":") + 6;
     const std::string pid = d.message.substr(at, d.message.find(',', at) - at);
     BOOST_TEST(d.message ==
-               R"({"command":["work","hard"],"status":3,"tenants":[)" + root + R"(],"images":[{"pid":)" + pid +
-                   R"(,"program":"own_report_test","state":"exited","uncounted":{"current":7,"peak":12},)" +
-                   R"("tenants":[)" + root + "]}]}\n");
+               R"({"command":["work","hard"],"status":3,"tenants":[)" + root + R"(],"processes":[{"pid":)" + pid +
+                   R"(,"program":"own_report_test","state":"exited","peak":7,"uncounted":{"current":7,"peak":12}}]})" +
+                   "\n");
 }
 
 BOOST_AUTO_TEST_CASE(where_nothing_is_counted_it_says_so) {
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(where_nothing_is_counted_it_says_so) {
     });
     BOOST_TEST(d.message == "allot: work hard exited with status 3\n"
                             "allot: no process was counted; allot doctor COMMAND says why a program cannot be\n"
-                            "{\"command\":[],\"status\":3,\"tenants\":[],\"images\":[]}\n");
+                            "{\"command\":[],\"status\":3,\"tenants\":[],\"processes\":[]}\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_thousand_tenants_come_in_order) {

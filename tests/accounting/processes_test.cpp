@@ -62,30 +62,6 @@ BOOST_AUTO_TEST_CASE(the_start_time_is_field_22_of_stat) {
     BOOST_TEST(identity_of(os_pid()).start_time == std::stoull(word));
 }
 
-BOOST_AUTO_TEST_CASE(each_image_of_a_process_has_a_private_file_of_its_own) {
-    char name[] = "/tmp/allot-processes-XXXXXX";
-    BOOST_TEST_REQUIRE((mkdtemp(name) != nullptr));
-    std::string dir = std::string(name) + "/d";
-    line_writer one, two;
-    int first = create_region_file(dir.c_str(), "h", one);
-    int second = create_region_file(dir.c_str(), "h", two);
-    BOOST_TEST(first >= 0);
-    BOOST_TEST(second >= 0);
-    std::string base = dir + "/h/" + std::to_string(getpid()) + "-" + std::to_string(identity_of(os_pid()).start_time);
-    struct stat s;
-    BOOST_TEST_REQUIRE(stat(base.c_str(), &s) == 0);
-    BOOST_TEST((s.st_mode & 07777) == 0600u);
-    BOOST_TEST(stat((base + ".1").c_str(), &s) == 0);
-    BOOST_TEST(two.c_str() == base + ".1");
-    BOOST_TEST_REQUIRE(stat(dir.c_str(), &s) == 0);
-    BOOST_TEST((s.st_mode & 07777) == 0700u);
-    os_close(first);
-    os_close(second);
-    BOOST_TEST(create_region_file("/proc/nowhere", "h", one) < 0);
-    BOOST_TEST(create_region_file("", "h", one) < 0);
-    std::filesystem::remove_all(name);
-}
-
 BOOST_AUTO_TEST_CASE(the_pid_namespace_is_the_inode_of_its_file) {
     struct stat s;
     BOOST_TEST_REQUIRE(stat("/proc/self/ns/pid", &s) == 0);

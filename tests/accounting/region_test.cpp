@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(little_is_mapped_and_nothing_is_reserved) {
         the_region.placed = region_view::placement::none;
         for (auto &mapped : the_region.mapped) mapped = 0;
         std::uint64_t before = address_space_kib();
-        _exit(region_create(private_region) && address_space_kib() - before < 1024 ? 0 : 1);
+        _exit(region_create() && address_space_kib() - before < 1024 ? 0 : 1);
     });
     BOOST_TEST((d.signal == 0 && d.status == 0));
 }
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(where_no_far_address_can_be_had_the_window_is_reserved_and_
         for (auto &mapped : the_region.mapped) mapped = 0;
         rlimit small{200u << 20, 200u << 20};
         setrlimit(RLIMIT_AS, &small);
-        bool made = region_create(private_region, region_view::placement::reserved);
+        bool made = region_create(region_view::placement::reserved);
         bool placed = the_region.placed == region_view::placement::reserved && the_region.window_shift > 0;
         bool grows = region_reach(table::contexts, 10000) && region_reach(table::obj_cgroups, 5000);
         bool ends = !region_reach(table::contexts, region().tables[3].capacity);
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_growth_that_a_fork_caught_half_done_is_undone_in_the_chil
     death d = death_of([] {
         the_region.placed = region_view::placement::none;
         for (auto &mapped : the_region.mapped) mapped = 0;
-        if (!region_create(private_region)) _exit(2);
+        if (!region_create()) _exit(2);
         if (the_region.placed == region_view::placement::reserved) _exit(0); // there it is mapped over
         constexpr auto t = static_cast<std::uint32_t>(table::tenants);
         std::uint32_t before = the_region.mapped[t];

@@ -22,8 +22,8 @@ std::vector<std::string> names_of(const Table &table) {
 
 // The golden lists: a number is in regions and in other people's programs, so that an entry never moves.
 const std::vector<std::string> stat_names = {
-    "slab",      "objects", "stock",    "external", "large",     "forced",    "headroom",       "injected",
-    "requested", "cache",   "overhead", "resident", "reclaimed", "throttled", "throttled_usec", "anomalies"};
+    "slab",  "objects",  "stock",    "external",  "large",     "forced",         "headroom",  "injected",   "requested",
+    "cache", "overhead", "resident", "reclaimed", "throttled", "throttled_usec", "anomalies", "unavailable"};
 const std::vector<std::string> event_names = {"low", "high", "max", "oom", "oom_kill", "oom_group_kill"};
 const std::vector<std::string> option_names = {
     "tenant",    "memory.max", "memory.high", "memory.low", "memory.min",      "oom",

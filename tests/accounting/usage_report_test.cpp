@@ -28,15 +28,17 @@ std::string json_of_word(const std::string &word) {
     json_report report(out.sink);
     report.command(word.c_str());
     report.ending({0, 0, nullptr});
-    report.images();
+    report.processes();
     report.end();
     return out.text;
 }
 
 // What a library of good name makes of the same.
 std::string expected_json_of_word(const std::string &word) {
-    const nlohmann::ordered_json whole = {
-        {"command", {word}}, {"status", 0}, {"tenants", nlohmann::json::array()}, {"images", nlohmann::json::array()}};
+    const nlohmann::ordered_json whole = {{"command", {word}},
+                                          {"status", 0},
+                                          {"tenants", nlohmann::json::array()},
+                                          {"processes", nlohmann::json::array()}};
     return whole.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -72,14 +74,8 @@ BOOST_AUTO_TEST_CASE(commas_stand_between_elements_alone) {
     report.ending({3, 0, nullptr}); // a command without a word
     report.tenant(row("/"));
     report.tenant(row("/a"));
-    report.images();
-    for (std::uint32_t pid : {1u, 2u}) {
-        report.image({pid, "p", "exited", "", 0, pid});
-        report.tenant(row("/"));
-        report.image_ends();
-    }
-    report.image({0, "", "unknown", "torn", 0, 0});
-    report.image_ends();
+    report.processes();
+    for (std::uint32_t pid : {1u, 2u}) report.process({pid, "p", "exited", 5, 0, pid});
     report.end();
     const auto whole = nlohmann::ordered_json::parse(out.text);
     BOOST_TEST(whole.dump() + "\n" == out.text);
@@ -87,9 +83,9 @@ BOOST_AUTO_TEST_CASE(commas_stand_between_elements_alone) {
     BOOST_TEST(whole["tenants"][1]["path"] == "/a");
     BOOST_TEST(whole["tenants"][1]["low"] == 4);
     BOOST_TEST(whole["tenants"][1]["max"].is_null());
-    BOOST_TEST(whole["images"].size() == 3u);
-    BOOST_TEST(whole["images"][1]["uncounted"]["peak"] == 2);
-    BOOST_TEST(whole["images"][2]["problem"] == "torn");
+    BOOST_TEST(whole["processes"].size() == 2u);
+    BOOST_TEST(whole["processes"][0]["peak"] == 5);
+    BOOST_TEST(whole["processes"][1]["uncounted"]["peak"] == 2);
 }
 
 BOOST_AUTO_TEST_CASE(names_are_indented_by_depth_aligned_by_character_and_harmless) {

@@ -31,17 +31,17 @@ def table(*rows, width):
     """The lines of a report's table; a row is the first column and what the others hold."""
     def line(first, *others):
         return first.ljust(width) + "".join(f" {other:>9}" for other in others) + "\n"
-    return line("tenant", "current", "peak", "max", "refused") + "".join(line(*row) if len(row) > 1 else row[0] + "\n" for row in rows)
+    return line("tenant", "current", "peak", "max", "refused") + "".join(line(*row) for row in rows)
 
 
 def pid_of(text):
-    return re.search(rf"^{NAME} \((\d+), exited\)$", text, re.MULTILINE).group(1)
+    return re.search(rf"^  {NAME} \((\d+), exited\) ", text, re.MULTILINE).group(1)
 
 
 def expected(arguments, current, limit="max", status=7, pid="", refused="0", peak="256.1K"):
-    head = f"{NAME} ({pid}, exited)"
+    head = f"  {NAME} ({pid}, exited)"
     return (f"allot: {' '.join([ENDS, *arguments])} exited with status {status}\n"
-            + table((head,), ("  /", current, peak, limit, refused), width=len(head)))
+            + table(("  /", current, peak, limit, refused), ("process", "", "peak"), (head, "", peak), width=len(head)))
 
 
 def expect_report(result, arguments, current="64", status=7, **more):
@@ -67,9 +67,9 @@ def test_json_is_one_object_on_one_line():
         result = run("caf\udce9", "a\"b\n", ALLOT_JSON="1", ALLOT_MEMORY_MAX="16M", **settings)
         report = json.loads(result.stderr)
         assert result.stderr.count("\n") == 1, result
-        (image,) = report["images"]
+        (image,) = report["processes"]
         (root,) = report["tenants"]
-        assert image.pop("pid") > 0 and image.pop("tenants") == [root], report
+        assert image.pop("pid") > 0 and image.pop("peak") == root["peak"], report
         assert image == {"program": NAME, "state": "exited"}, report
         peak, stock = root.pop("peak"), root["stat"].pop("stock")
         counters = {key: root["stat"].pop(key) for key in list(root["stat"]) if key not in ("slab", "objects", "external", "large")}
@@ -78,7 +78,7 @@ def test_json_is_one_object_on_one_line():
         assert root == {"path": "/", "current": 64, "min": 0, "low": 0, "high": None, "max": 16 << 20, "events": EVENTS,
                         "stat": {"slab": 64, "objects": 1, "external": 0, "large": 0}}, root
         assert report["command"] == [ENDS, "caf\ufffd", "a\"b\n"] and report["status"] == 7, report
-        assert list(report) == ["command", "status", "tenants", "images"], report
+        assert list(report) == ["command", "status", "tenants", "processes"], report
 
 
 def test_it_is_the_report_of_the_command():
@@ -98,11 +98,11 @@ def test_tenants_come_as_a_tree_and_refusals_are_counted():
     result = run("refused", ALLOT_REPORT="1", ALLOT_MEMORY_MAX="16M",
                  ALLOT_TREE="/b-a memory.max=5M;/b/c memory.max=12999999999;/b")
     pid = pid_of(result.stderr)
-    head = f"{NAME} ({pid}, exited)"
-    peak = result.stderr.splitlines()[3].split()[2]
+    head = f"  {NAME} ({pid}, exited)"
+    peak = result.stderr.splitlines()[2].split()[2]
     assert result.stderr == f"allot: {ENDS} refused exited with status 7\n" + table(
-        (head,), ("  /", "64", peak, "16M", "1"), ("    b", "0", "0", "max", "0"), ("      c", "0", "0", "12.1G", "0"),
-        ("    b-a", "0", "0", "5M", "0"), width=len(head)), result
+        ("  /", "64", peak, "16M", "1"), ("    b", "0", "0", "max", "0"), ("      c", "0", "0", "12.1G", "0"),
+        ("    b-a", "0", "0", "5M", "0"), ("process", "", "peak"), (head, "", peak), width=len(head)), result
 
 
 def test_what_is_allocated_at_the_end_counts():
@@ -118,7 +118,7 @@ def test_ends_that_do_not_pass_by_exit_report_nothing():
 def test_a_forked_child_reports_its_own():
     result = run("forks", ALLOT_REPORT="1")
     lines = result.stderr.splitlines(keepends=True)
-    first, second = "".join(lines[:4]), "".join(lines[4:])
+    first, second = "".join(lines[:5]), "".join(lines[5:])
     assert pid_of(first) != pid_of(second), result
     assert first == expected(["forks"], "128", status=4, pid=pid_of(first)), result
     assert second == expected(["forks"], "64", pid=pid_of(second)), result
@@ -156,7 +156,7 @@ def test_a_command_line_that_is_overwritten_is_still_reported():
 def test_a_long_command_line_is_cut():
     lines = run("x" * 100000, ALLOT_REPORT="1").stderr.splitlines()
     assert re.fullmatch(rf"allot: {re.escape(ENDS)} x+\.\.\. exited with status 7", lines[0]), lines[0][-80:]
-    assert len(lines[0]) < 20000 and len(lines) == 4, lines[1:]
+    assert len(lines[0]) < 20000 and len(lines) == 5, lines[1:]
 
 
 def test_a_file_gets_it_with_the_id_in_its_name_wherever_the_program_went():
@@ -191,9 +191,9 @@ def test_under_a_hierarchy_the_command_alone_reports():
 
 def test_what_was_mapped_uncounted_is_told():
     report = run("maps", ALLOT_REPORT="1", ALLOT_ACCOUNT="heap").stderr
-    assert report.endswith("\n  mapped and not counted: 1.0M, at most 3.0M\n"), report
+    assert report.endswith("\n    mapped and not counted: 1.0M, at most 3.0M\n"), report
     figures = json.loads(run("maps", ALLOT_JSON="1", ALLOT_ACCOUNT="heap").stderr)
-    assert figures["images"][0]["uncounted"] == {"current": 1 << 20, "peak": 3 << 20}, figures
+    assert figures["processes"][0]["uncounted"] == {"current": 1 << 20, "peak": 3 << 20}, figures
     assert "not counted" not in run("maps", ALLOT_REPORT="1").stderr
 
 
@@ -201,7 +201,7 @@ def test_the_command_tells_it_of_a_killed_program_too():
     script = "import mmap, os, signal; m = mmap.mmap(-1, 64 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\nos.kill(os.getpid(), signal.SIGKILL)"
     result = subprocess.run([ALLOT, "run", "--account", "heap", "--json", "--", "/usr/bin/python3", "-c", script], capture_output=True,
                             text=True, timeout=120, env={**CLEAN, "ALLOT_PRELOAD_LIBRARY": LIBRARY})
-    (image,) = json.loads(result.stderr)["images"]
+    (image,) = json.loads(result.stderr)["processes"]
     assert result.returncode == 137 and image["state"] == "ended", result
     assert 64 << 20 <= image["uncounted"]["current"] <= image["uncounted"]["peak"] <= 256 << 20, image
 

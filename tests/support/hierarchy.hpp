@@ -1,5 +1,7 @@
-// A directory in which a child process keeps its region file, as under `allot run`.
+// A directory in which a child process shares a hierarchy, as under `allot run`.
 #pragma once
+
+#include "accounting/shared/file.hpp"
 
 #include <dirent.h>
 #include <signal.h>
@@ -43,7 +45,11 @@ public:
             for (const auto &entry : std::filesystem::directory_iterator(path_ + "/h")) all.push_back(entry.path());
         return all;
     }
-    std::string only_file() const { return files().size() == 1 ? files()[0] : ""; }
+    // This process, to look at what it has left; shared::detach() then.
+    bool attach() const {
+        return allot::shared::attach(path_.c_str(), "h", allot::shared::if_missing::fail).error ==
+               allot::shared::attach_error::none;
+    }
 
 private:
     std::string path_;

@@ -9,7 +9,7 @@ ALLOT = sys.argv[1]
 
 # Wrong input: one line on standard error that begins with `allot: ` and the argument, status 2, nothing on standard output.
 USAGE = [
-    ([], "a command is missing; expected run, doctor, trace, describe"),
+    ([], "a command is missing; expected run, tree, top, ls, create, rm, get, set, reclaim, verify, export, watch, doctor, trace, describe"),
     (["rnu"], "rnu: no such command; did you mean run?"),
     (["--max"], "--max: no such command"),
     (["run"], "COMMAND is missing"),

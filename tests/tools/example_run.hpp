@@ -1,4 +1,4 @@
-// A run with what a renderer can meet: two images and a file that could not be read, limits and none, events and none.
+// A run with what a renderer can meet: two processes, limits and none, events and none.
 #pragma once
 
 #include "accounting/base/units.hpp"
@@ -24,19 +24,14 @@ inline run_figures example_run() {
     web.high = 5;
     web.low = 6;
     web.min = 7;
-    tenant_figures other;
-    other.path = "/";
-    other.peak = 4096;
-    other.max = other.high = unlimited;
-
     run_figures run;
     run.command = {"sh", "-c", "work"};
     run.status = 137;
     run.signal = 9;
-    run.images.resize(3);
-    run.images[0] = {4, "sh", image_state::ended, {root, web}, "", 0, 0};
-    run.images[1] = {5, "work", image_state::exited, {other}, "", 0, 0};
-    run.images[2].problem = "torn";
+    run.tenants = {root, web};
+    run.processes.resize(2);
+    run.processes[0] = {4, "sh", process_life::ended, "/", 1024, std::uint64_t{64} << 20, 0, 0, 1, 1};
+    run.processes[1] = {5, "work", process_life::exited, "/web", 0, 4096, 0, 0, 2, 2};
     return run;
 }
 

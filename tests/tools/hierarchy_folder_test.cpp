@@ -1,6 +1,8 @@
 #define BOOST_TEST_MODULE hierarchy_folder
 #include <boost/test/unit_test.hpp>
 
+#include "accounting/shared/file.hpp"
+#include "accounting/shared/members.hpp"
 #include "tools/errors.hpp"
 #include "tools/hierarchy_folder.hpp"
 
@@ -69,17 +71,15 @@ BOOST_FIXTURE_TEST_CASE(a_dir_that_others_could_write_to_is_refused, scratch) {
     BOOST_CHECK_THROW(hierarchy_folder("/nowhere/at/all", "x"), failure);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_name_in_use_is_refused_and_a_leftover_is_taken_over, scratch) {
+BOOST_FIXTURE_TEST_CASE(a_name_that_is_given_is_shared_and_stays, scratch) {
     {
         const hierarchy_folder h(dir, "web");
-        BOOST_CHECK_THROW(hierarchy_folder(dir, "web"), failure);
+        const hierarchy_folder other(dir, "web");
+        BOOST_TEST(!remove_hierarchy(dir, "web")); // runs have it
     }
-    fs::create_directory(dir); // as a run leaves it that was ended by SIGKILL
-    chmod(dir.c_str(), 0700);
-    fs::create_directory(dir + "/web");
-    std::ofstream(dir + "/web/old") << "x";
-    const hierarchy_folder h(dir, "web");
-    BOOST_TEST(h.files().empty());
+    BOOST_TEST(fs::exists(dir + "/web"));
+    BOOST_TEST(remove_hierarchy(dir, "web"));
+    BOOST_TEST(!fs::exists(dir + "/web"));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_second_run_of_one_process_gets_a_name_of_its_own, scratch) {
@@ -88,26 +88,26 @@ BOOST_FIXTURE_TEST_CASE(a_second_run_of_one_process_gets_a_name_of_its_own, scra
     BOOST_TEST(one.name() != two.name());
 }
 
-BOOST_FIXTURE_TEST_CASE(files_are_listed_and_nothing_else_is, scratch) {
-    const hierarchy_folder h(dir, "x");
-    const std::string base = dir + "/x/";
-    std::ofstream(base + "1-1") << "x";
-    fs::create_directory(base + "2-1");
-    fs::create_symlink("/etc/passwd", base + "3-1");
-    BOOST_TEST_REQUIRE(h.files().size() == 1U);
-    BOOST_TEST(h.files()[0] == base + "1-1");
-}
-
 BOOST_FIXTURE_TEST_CASE(what_killed_runs_left_behind_is_swept_away_once_their_processes_have_gone, scratch) {
     const hierarchy_folder running(dir, "");
-    const std::string gone = dir + "/run-1-7", alive = dir + "/run-1-8", named = dir + "/web";
-    for (const std::string &folder_name : {gone, alive, named}) fs::create_directory(folder_name);
-    std::ofstream(gone + "/999999999-1") << "x"; // above the highest id a kernel gives
-    std::ofstream(alive + "/" + std::to_string(getpid()) + "-1") << "x";
+    const auto make = [&](const char *name) {
+        BOOST_TEST_REQUIRE(
+            (shared::attach(dir.c_str(), name, shared::if_missing::make).error == shared::attach_error::none));
+    };
+    make("run-1-7");
+    shared::detach();
+    make("run-1-8");
+    BOOST_TEST_REQUIRE(shared::member_join(shared::root_node, 0)); // this process
+    shared::detach();
+    make("web");
+    shared::detach();
+    fs::create_directory(dir + "/run-1-9");
+    std::ofstream(dir + "/run-1-9/hierarchy") << "no such file";
     const hierarchy_folder next(dir, "");
-    BOOST_TEST(!fs::exists(gone));
-    BOOST_TEST(fs::exists(alive));
-    BOOST_TEST(fs::exists(named));
+    BOOST_TEST(!fs::exists(dir + "/run-1-7"));
+    BOOST_TEST(fs::exists(dir + "/run-1-8"));
+    BOOST_TEST(!fs::exists(dir + "/run-1-9"));
+    BOOST_TEST(fs::exists(dir + "/web"));
     BOOST_TEST(fs::exists(dir + "/" + running.name()));
 }
 

@@ -37,12 +37,9 @@ BOOST_AUTO_TEST_CASE(the_object_is_this) {
         "'events':{'low':0,'high':0,'max':9,'oom':7,'oom_kill':0,'oom_group_kill':0}," + stat_of({1024, 2}) + "}";
     const std::string web = "{'path':'/web','current':3,'peak':4,'min':7,'low':6,'high':5,'max':12999999999," +
                             std::string(no_events) + "," + no_stat + "}";
-    const std::string other = "{'path':'/','current':0,'peak':4096,'min':0,'low':0,'high':null,'max':null," +
-                              std::string(no_events) + "," + no_stat + "}";
     const std::string expected = "{'command':['sh','-c','work'],'status':137,'tenants':[" + root + "," + web +
-                                 "],'images':[" + "{'pid':4,'program':'sh','state':'ended','tenants':[" + root + "," +
-                                 web + "]}," + "{'pid':5,'program':'work','state':'exited','tenants':[" + other +
-                                 "]}," + "{'pid':0,'program':'','state':'unknown','problem':'torn','tenants':[]}]}\n";
+                                 "],'processes':[{'pid':4,'program':'sh','state':'ended','peak':67108864}," +
+                                 "{'pid':5,'program':'work','state':'exited','peak':4096}]}\n";
     BOOST_TEST(render_json(example_run()) == quoted(expected));
 }
 
@@ -50,5 +47,5 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_not_text_do_not_stop_the_report) {
     run_figures run;
     run.command = {"caf\xe9", "a\"b\n"};
     BOOST_TEST(render_json(run) ==
-               quoted("{'command':['caf\xef\xbf\xbd','a\\'b\\n'],'status':0,'tenants':[],'images':[]}\n"));
+               quoted("{'command':['caf\xef\xbf\xbd','a\\'b\\n'],'status':0,'tenants':[],'processes':[]}\n"));
 }

@@ -55,19 +55,29 @@ def test_what_does_not_fit_is_refused_and_reported():
     (root,) = report["tenants"]
     assert root["path"] == "/" and root["max"] == 64 << 20 and root["high"] is None, root
     assert 0 < root["current"] <= root["peak"] <= 64 << 20 and root["events"]["oom"] >= 1, root
-    (image,) = report["images"]
-    assert image["program"].startswith("python3") and image["state"] == "exited", image
+    (process,) = report["processes"]
+    assert process["program"].startswith("python3") and process["state"] == "exited", process
+    assert 0 < process["peak"] <= root["peak"], process
 
 
 def test_each_program_image_is_reported_and_a_killed_one_too():
-    # The shell grows by a builtin alone, is killed, and its books are read afterwards.
+    # The shell grows by a builtin alone, is killed, and what it had is read afterwards.
     script = 'ls / >/dev/null; x=$(printf %01000000d 1); kill -9 $$'
     result, report = report_of("--", "sh", "-c", script)
     assert result.returncode == 137 and report["status"] == 137, result
-    programs = [image["program"] for image in report["images"]]
-    assert "ls" in programs and any(image["state"] == "ended" for image in report["images"]), report
-    peaks = [image["tenants"][0]["peak"] for image in report["images"]]
-    assert max(peaks) >= 1000000 and report["tenants"][0]["peak"] == max(peaks), report
+    programs = [process["program"] for process in report["processes"]]
+    assert "ls" in programs and any(process["state"] == "ended" for process in report["processes"]), report
+    peaks = [process["peak"] for process in report["processes"]]
+    assert max(peaks) >= 1000000 and report["tenants"][0]["peak"] >= max(peaks), report
+
+
+def test_the_limit_holds_for_the_sum_of_processes():
+    hold = "import sys; x = bytearray(40 << 20); sys.stdin.read()"
+    script = f"sleep 5 | /usr/bin/python3 -c '{hold}' & sleep 1; echo | /usr/bin/python3 -c '{hold}'; echo $?"
+    result, report = report_of("--max", "64M", "--", "sh", "-c", script)
+    assert result.stdout == "1\n" and "MemoryError" in result.stderr, result
+    (root,) = report["tenants"]
+    assert 40 << 20 <= root["peak"] <= 64 << 20 and root["events"]["oom"] >= 1, root
 
 
 def test_the_limits_of_a_tree_are_in_force():
@@ -84,7 +94,7 @@ def test_the_limits_of_a_tree_are_in_force():
 def test_an_excluded_program_is_not_counted():
     result, report = report_of("--max", "64M", "--exclude", "sh", "--", "sh", "-c", "ls / >/dev/null; exit 0")
     assert result.returncode == 0, result
-    assert [image["program"] for image in report["images"]] == ["ls"], report
+    assert [process["program"] for process in report["processes"]] == ["ls"], report
 
 
 def test_the_report_goes_to_a_file_with_the_id_in_its_name():
@@ -135,16 +145,31 @@ def test_signals_reach_the_command():
         assert process.wait(timeout=30) == 9
 
 
-def test_nothing_is_left_behind_and_a_name_in_use_is_refused():
+def test_a_hierarchy_with_a_name_is_joined_by_later_commands_and_stays():
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["--dir", f"{folder}/dir", "--hierarchy", "web"]
-        with subprocess.Popen([ALLOT, "run", *arguments, "--", "sh", "-c", "echo ready; read line"], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
+
+        def allot(*words):
+            return subprocess.run([ALLOT, *words, *arguments], capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+
+        with subprocess.Popen([ALLOT, "run", *arguments, "--tenant", "/a", "--max", "64M", "--", "sh", "-c", "echo ready; read line"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
             assert process.stdout.readline() == "ready\n"
-            assert len(list(pathlib.Path(folder, "dir", "web").iterdir())) == 1
-            second = run(*arguments, "--", "true")
-            assert second.returncode == 125 and "is in use" in second.stderr, second
+            assert allot("get", "/a", "memory.max").stdout == f"{64 << 20}\n"
+            assert int(allot("get", "/", "memory.current").stdout) > 0
+            assert allot("rm").stderr.startswith("allot: hierarchy web: ") or allot("rm").returncode == 2
+            result, report = report_of(*arguments, "--tenant", "/b", "--", "true")
+            assert [tenant["path"] for tenant in report["tenants"]] == ["/", "/a", "/b"], report
+            assert [p["program"] for p in report["processes"]] == ["true"], report
             process.communicate("\n", timeout=30)
+        assert allot("get", "/", "memory.current").stdout == "0\n"
+        assert allot("rm").returncode == 0
+        assert list(pathlib.Path(folder, "dir").iterdir()) == []
+
+
+def test_nothing_is_left_behind():
+    with tempfile.TemporaryDirectory() as folder:
+        assert run("--dir", f"{folder}/dir", "--", "true").returncode == 0
         assert list(pathlib.Path(folder).iterdir()) == []
 
 

@@ -1,0 +1,54 @@
+#include "tools/run_tenants.hpp"
+
+#include "accounting/options.hpp"
+#include "accounting/shared/nodes.hpp"
+#include "tools/create.hpp"
+#include "tools/errors.hpp"
+#include "tools/node_files.hpp"
+
+namespace allot {
+
+namespace {
+
+std::uint32_t made(const char *path) {
+    const shared::node_or_error result = shared::node_make(path);
+    if (result.node == 0) throw failure(making_problem(path, result.error));
+    return result.node;
+}
+
+void set_limits(std::uint32_t node, const options &o) {
+    const struct {
+        const char *file;
+        const size_option &size;
+    } sizes[] = {{"memory.max", o.memory_max},
+                 {"memory.high", o.memory_high},
+                 {"memory.low", o.memory_low},
+                 {"memory.min", o.memory_min},
+                 {"memory.headroom", o.memory_headroom}};
+    for (const auto &s : sizes)
+        if (s.size.text != nullptr) write_file(node, {s.file, s.size.text});
+    if (o.oom == oom_policy::kill) write_file(node, {"memory.oom.policy", "kill"});
+    if (o.oom == oom_policy::abort) write_file(node, {"memory.oom.policy", "abort"});
+    if (o.oom_group) write_file(node, {"memory.oom.group", "1"});
+    if (o.throttle) write_file(node, {"memory.throttle", "1"});
+}
+
+} // namespace
+
+void make_tenants_of(const std::vector<std::string> &environment) {
+    std::vector<char *> entries;
+    for (const std::string &entry : environment) entries.push_back(const_cast<char *>(entry.c_str()));
+    entries.push_back(nullptr);
+    options o;
+    option_problems problems; // each process of the run tells of them
+    options_parse(o, entries.data(), problems);
+    for (std::uint32_t i = 0; i < o.nr_tree; ++i) {
+        const std::uint32_t node = made(o.tree[i].path);
+        if (o.tree[i].file[0] != '\0') write_file(node, {o.tree[i].file, o.tree[i].value});
+    }
+    set_limits(made(o.tenant), o);
+    // Those that rules name are made by who first works for them; a failing one must be there.
+    if (o.fail_after_path[0] != '\0') (void)made(o.fail_after_path);
+}
+
+} // namespace allot
