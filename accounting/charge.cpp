@@ -62,7 +62,8 @@ void note_own_rise(std::uint64_t bytes) {
     const std::uint64_t all = page_counter_charge(own, bytes);
     if (all == charge_refused || all <= own.peak.load(std::memory_order_relaxed)) return;
     page_counter_raise_peak(own, all);
-    shared::member_at(shared::this_member).peak.store(own.peak.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    shared::member_at(shared::this_member)
+        .peak.store(own.peak.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
 // One operation at all levels; peaks are raised by it. What others charged since may make `high` be counted twice, or not.
@@ -70,6 +71,7 @@ tenant *try_charge_shared(tenant &from, std::uint64_t bytes, charge_limit limit)
     const shared::outcome o = shared::ledger_charge(from.counter.account, bytes, how_far(limit));
     if (o.is != shared::verdict::done) return &ancestor_of_depth(from, o.depth);
     note_own_rise(bytes);
+    if (shared::request_is_waiting()) charges_here.flags |= owes_visit; // see settle_charge
     bool is_over_high = false;
     for (tenant *t = &from; t != nullptr; t = parent_of(*t)) {
         std::uint64_t used = usage(*t), high = figures_of(*t).high.load(std::memory_order_relaxed);
@@ -135,17 +137,36 @@ void tree_uncharge(tenant &from, std::uint64_t bytes, const tenant *stop) {
     }
 }
 
+namespace {
+
+// What a level lets be charged ahead. One look at whether it is shared, for all of it.
+struct level_bounds {
+    std::uint64_t max, high, used;
+    std::uint32_t contexts;
+};
+[[gnu::noinline]] level_bounds shared_bounds_of(const tenant &t) {
+    const shared::node &n = shared_node(t);
+    return {n.set.max.load(std::memory_order_relaxed), n.set.high.load(std::memory_order_relaxed), usage(t),
+            n.nr_contexts.load(std::memory_order_relaxed)};
+}
+[[gnu::always_inline]] inline level_bounds bounds_of(const tenant &t) {
+    if (is_shared(t)) [[unlikely]]
+        return shared_bounds_of(t);
+    const page_counter &c = t.counter;
+    return {c.max.load(std::memory_order_relaxed), c.high.load(std::memory_order_relaxed), usage(c),
+            c.nr_contexts.load(std::memory_order_relaxed)};
+}
+
+} // namespace
+
 charge_ahead charge_ahead_of(const tenant &from) {
     if (os_membarrier_mode() == membarrier_mode::unavailable) return {};
     if (from.counts_charges.load(std::memory_order_relaxed) != 0) return {}; // each charge is to be counted
     std::uint64_t share = unlimited, contexts = 1;
     for (const tenant *t = &from; t != nullptr; t = parent_of(*t)) {
-        const level_figures level = figures_of(*t);
-        contexts = std::uint64_t{1} + level.nr_contexts.load(std::memory_order_relaxed);
-        std::uint64_t max = level.max.load(std::memory_order_relaxed);
-        std::uint64_t high = level.high.load(std::memory_order_relaxed);
+        const auto [max, high, used, contexts_here] = bounds_of(*t);
+        contexts = std::uint64_t{1} + contexts_here;
         if (max >= unlimited && high >= unlimited) continue;
-        std::uint64_t used = usage(*t);
         std::uint64_t room = max > used ? max - used : 0;
         // So that what crosses `high` is used, not held. Above it, it is no bound any more.
         if (used <= high && high - used < room) room = high - used;
@@ -300,8 +321,6 @@ bool context_charge_slow(context *c, net_word d) {
     if (holds_locks()) [[unlikely]]
         return charge_in_handler(*c, d);
     attempt first = try_without_drain(*c, d);
-    if (shared::is_attached() && shared::request_is_waiting()) [[unlikely]]
-        charges_here.flags |= owes_visit;
     if (first != attempt::must_drain) return first == attempt::covered;
     signals_blocked quiet;
     return drain_and_charge({.ctx = c,

@@ -98,7 +98,7 @@ struct shield {
 };
 constexpr std::uint32_t shields_max =
     16; // of a parent with more contexts than that, the others are changed by its child
-constinit shield shields[shields_max];
+constinit shield shields[shields_max] = {};
 constinit std::uint32_t nr_shields = 0;
 
 constexpr std::uint64_t chunk_bytes = std::uint64_t{chunk_contexts} * context_bytes;

@@ -3,6 +3,7 @@
 #include "accounting/base/os.hpp"
 #include "accounting/shared/file.hpp"
 #include "accounting/shared/members.hpp"
+#include "accounting/shared/remote.hpp"
 #include "accounting/shared/wide.hpp"
 
 #include <cerrno>
@@ -45,6 +46,8 @@ int request_post(std::uint32_t index, request_kind kind, std::uint32_t node, std
     std::uint64_t before;
     const std::uint64_t before_bytes = read_both(m.request, before);
     if ((before != 0 && !is_left(before)) || !change_both(m.request, before_bytes, before, bytes, mine)) return -EBUSY;
+    // It looks for requests when it goes to the tree. Without stock, that is at its next allocation.
+    (void)drain_others(root_node);
     const std::uint64_t start = os_nanoseconds();
     while (m.request_done.load(std::memory_order_acquire) != mine) {
         if (os_nanoseconds() - start > patience_ns) return clear(m, mine) ? -EAGAIN : -EBUSY;

@@ -1,6 +1,7 @@
 // Requests: what only a process itself can do (ask its shrinkers, recount its slabs, end its tenant), asked for by another.
 //
-// A request is a word in the member's record. The process serves it at its next slow path; whoever asked waits for a second.
+// A request is a word in the member's record. The process serves it when it next goes to the tree, which
+// whoever asks sees to; whoever asked waits for a second.
 //
 // Threads: post() from any process, one request of a member at a time; serve() by a thread that holds nothing and may run
 //   user code (settle.hpp).
