@@ -185,7 +185,7 @@ public:
             stop_here();
             for (;;) pause();
         }
-        int status;
+        int status = 0;
         if (waitpid(pid_, &status, 0) != pid_ || !WIFSTOPPED(status)) {
             if (WIFEXITED(status) && WEXITSTATUS(status) == 77) std::_Exit(77);
             fail("a process did not come to its first stop");
@@ -196,7 +196,7 @@ public:
     // So many instructions further. False: the operation ended before.
     bool step(std::uint32_t instructions) {
         for (; instructions != 0; --instructions) {
-            int status;
+            int status = 0;
             if (ptrace(PTRACE_SINGLESTEP, pid_, 0, 0) != 0 || waitpid(pid_, &status, 0) != pid_ || !WIFSTOPPED(status))
                 fail("a process cannot be led on");
             if (WSTOPSIG(status) == SIGSTOP) return false;
@@ -215,7 +215,7 @@ public:
         return true;
     }
     void run_to_end() {
-        int status;
+        int status = 0;
         if (ptrace(PTRACE_CONT, pid_, 0, 0) != 0 || waitpid(pid_, &status, 0) != pid_ || !WIFSTOPPED(status) ||
             WSTOPSIG(status) != SIGSTOP)
             fail("a process does not come to its end");
