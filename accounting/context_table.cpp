@@ -40,7 +40,8 @@ void context_take_over(context &c) {
     std::int64_t stock = c.stock.load(std::memory_order_relaxed) + cold.late.exchange(0, std::memory_order_acquire);
     if (const std::int64_t taken = taken_by_others(c); taken != 0) [[unlikely]] {
         stock -= taken;
-        (void)page_counter_uncharge(root_tenant().counter, static_cast<std::uint64_t>(taken)); // what this process has in all
+        (void)page_counter_uncharge(root_tenant().counter,
+                                    static_cast<std::uint64_t>(taken)); // what this process has in all
         std::atomic<std::uint64_t> &seen = shared::taking_at(c.index).seen;
         seen.store(seen.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(taken), std::memory_order_relaxed);
     }

@@ -115,7 +115,9 @@ class Lab:
 
 
 def per_operation(result):
-    return {name: count / result["operations"] for name, count in result["counts"].items()}
+    """Of a run so short, on a machine so busy, that no operation came to its end: what was counted."""
+    operations = result["operations"] or 1
+    return {name: count / operations for name, count in result["counts"].items()}
 
 
 def against(rounds, variant, base="null"):
