@@ -6,7 +6,6 @@
 #include "accounting/context_table.hpp"
 #include "accounting/memory_files.hpp"
 #include "accounting/obj_cgroup.hpp"
-#include "accounting/processes.hpp"
 #include "accounting/shared/members.hpp"
 #include "accounting/shared/victims.hpp"
 #include "accounting/tenant.hpp"
@@ -17,18 +16,9 @@ namespace allot {
 
 namespace {
 
-// The tenant of a process of this region: all that are in it began with the same settings.
-const tenant &tenant_of_processes() {
+const tenant &tenant_of_process() {
     const tenant *t = tenant_from(tenant_default());
     return t == nullptr ? root_tenant() : *t;
-}
-
-template<class Visit>
-void for_each_process(Visit visit) {
-    for (std::uint32_t index = 1; index < record_count<process>(); ++index) {
-        const process *p = record_of<process>(index);
-        if (p != nullptr && p->state.load(std::memory_order_acquire) == process_state::running) visit(*p);
-    }
 }
 
 bool has_thread(const tenant &t) {
@@ -39,7 +29,7 @@ bool has_thread(const tenant &t) {
 }
 
 bool is_populated(const tenant &top) {
-    if (is_at_or_below(tenant_of_processes(), top)) return true;
+    if (is_at_or_below(tenant_of_process(), top)) return true;
     for (const tenant *t = &top; t != nullptr; t = next_in_subtree(*t, top))
         if (has_thread(*t)) return true;
     return false;
@@ -56,8 +46,7 @@ void get_procs(const tenant &t, file_text &out) {
         }
         return;
     }
-    if (&tenant_of_processes() != &t) return;
-    for_each_process([&](const process &p) { out.number(p.pid).text("\n"); });
+    if (&tenant_of_process() == &t) out.number(os_pid()).text("\n");
 }
 
 void get_cgroup_events(const tenant &t, file_text &out) {
@@ -92,7 +81,7 @@ void get_cgroup_stat(const tenant &t, file_text &out) {
 
 int kill_all(allot_tenant *handle, const char *value) {
     if (!is_word(value, "1")) return -EINVAL;
-    bool this_one = false;
+    bool is_own = false;
     std::uint32_t node = 0;
     {
         signals_blocked quiet;
@@ -100,17 +89,12 @@ int kill_all(allot_tenant *handle, const char *value) {
         tenant *t = tenant_from(handle);
         if (t == nullptr) return -ESTALE;
         node = t->counter.node;
-        if (node == 0 && !is_at_or_below(tenant_of_processes(), *t)) return 0;
-        if (node == 0)
-            for_each_process([&](const process &p) {
-                if (p.pid == os_pid())
-                    this_one = true;
-                else if (process_is_alive(p.pid, {p.start_time, p.start_of_stack}))
-                    os_kill(p.pid);
-            });
+        is_own = is_at_or_below(tenant_of_process(), *t);
     }
-    if (node != 0) shared::end_all_below(node);
-    if (this_one) os_kill(os_pid());
+    if (node != 0)
+        shared::end_all_below(node);
+    else if (is_own)
+        os_kill(os_pid());
     return 0;
 }
 

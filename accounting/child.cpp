@@ -6,7 +6,6 @@
 #include "accounting/base/report.hpp"
 #include "accounting/context_table.hpp"
 #include "accounting/obj_cgroup.hpp"
-#include "accounting/processes.hpp"
 #include "accounting/registrations.hpp"
 #include "accounting/shared/join.hpp"
 #include "accounting/tenant.hpp"
@@ -209,8 +208,8 @@ void child_start(const options &o) {
     h.nr_deferred.store(0, std::memory_order_relaxed);
     h.handlers_left.store(0, std::memory_order_relaxed);
     h.draining.store(0, std::memory_order_relaxed);
-    h.tables[static_cast<std::uint32_t>(table::processes)].count.store(1, std::memory_order_relaxed);
-    h.process = process_register();
+    h.uncounted.now.store(0, std::memory_order_relaxed);
+    h.uncounted.peak.store(0, std::memory_order_relaxed);
     joined_as_copy();
 }
 

@@ -159,7 +159,6 @@ void initialise(context_record &c, std::uint32_t index, std::uint32_t obj_cgroup
     c.cold.late.store(0, std::memory_order_relaxed);
     c.cold.settled_bytes.store(0, std::memory_order_relaxed);
     c.cold.settled_objects.store(0, std::memory_order_relaxed);
-    c.cold.process = region().process;
     c.cold.thread = os_tid();
     context_seal(c.hot); // the first charge decides how much to hold
 }

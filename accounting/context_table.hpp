@@ -39,9 +39,8 @@ struct context_cold {
     std::atomic<std::int64_t> settled_objects;
     std::uint32_t next, previous; // contexts of one tenant; registry lock, and drain lock or this context's
     std::uint32_t free_next;
-    std::uint32_t process; // index of the process whose thread opened it
-    std::uint32_t thread;  // thread id of the owner, 0 while parked; for reports
-    std::uint32_t epoch;   // counts the holders of the lock that changed hi
+    std::uint32_t thread; // thread id of the owner, 0 while parked; for reports
+    std::uint32_t epoch;  // counts the holders of the lock that changed hi
     // What the owner's last refused charge left to settle. Written and read by the owner alone.
     refusal refused;
 };

@@ -1,6 +1,7 @@
 #include "accounting/environment.hpp"
 
 #include "accounting/base/os.hpp"
+#include "accounting/base/proc.hpp"
 #include "accounting/text.hpp"
 
 #include <fcntl.h>
@@ -85,9 +86,7 @@ void program_file_name(char *out, std::size_t size) {
 
 void executable_file_name(char *out, std::size_t size) {
     char path[4097];
-    const long n = os_read_link("/proc/self/exe", path, sizeof path - 1);
-    path[n < 0 ? 0 : n] = '\0';
-    copy_text(after_last_slash(path), out, size);
+    copy_text(proc_executable(path, sizeof path), out, size);
 }
 
 } // namespace allot

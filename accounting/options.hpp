@@ -85,6 +85,25 @@ struct options {
     bool secure = false;         // AT_SECURE: the environment was not read
 };
 
+// Calls set(file, value) for each file of the process's own tenant that the settings are about.
+template<class Set>
+void for_own_files(const options &o, Set set) {
+    const struct {
+        const char *file;
+        const size_option &size;
+    } sizes[] = {{"memory.max", o.memory_max},
+                 {"memory.high", o.memory_high},
+                 {"memory.low", o.memory_low},
+                 {"memory.min", o.memory_min},
+                 {"memory.headroom", o.memory_headroom}};
+    for (const auto &s : sizes)
+        if (s.size.text != nullptr) set(s.file, s.size.text);
+    if (o.oom == oom_policy::kill) set("memory.oom.policy", "kill");
+    if (o.oom == oom_policy::abort) set("memory.oom.policy", "abort");
+    if (o.oom_group) set("memory.oom.group", "1");
+    if (o.throttle) set("memory.throttle", "1");
+}
+
 [[nodiscard]] const options &options_get();
 
 // By a constructor that is handed the environment before libc knows it (its third argument); before options_get().

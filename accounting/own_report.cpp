@@ -2,9 +2,10 @@
 
 #include "accounting/accounting.hpp"
 #include "accounting/base/os.hpp"
-#include "accounting/processes.hpp"
+#include "accounting/base/proc.hpp"
 #include "accounting/statistics.hpp"
 #include "accounting/tenant.hpp"
+#include "accounting/uncounted.hpp"
 #include "accounting/usage_report.hpp"
 
 namespace allot {
@@ -124,14 +125,15 @@ private:
     char path_[path_bytes]; // of the last row
 };
 
-process_row own_process() {
-    const process &own = record_at<process>(region().process);
-    return {own.pid,
-            own.name,
+constexpr std::size_t executable_bytes = 256; // of an executable, cut to fit
+
+process_row own_process(char (&path)[executable_bytes]) {
+    return {os_pid(),
+            proc_executable(path, sizeof path),
             "exited",
             root_tenant().counter.peak.load(std::memory_order_relaxed),
-            own.uncounted.load(std::memory_order_relaxed),
-            own.uncounted_peak.load(std::memory_order_relaxed)};
+            uncounted().now.load(std::memory_order_relaxed),
+            uncounted().peak.load(std::memory_order_relaxed)};
 }
 
 template<class Report>
@@ -153,17 +155,19 @@ void put_command(Report &report, const own_report &what) {
 
 void write_text(text_sink &out, const own_report &what, bool counted) {
     text_report report(out);
+    char path[executable_bytes];
     put_command(report, what);
     if (counted) {
         tenant_list tenants;
         tenant_row row;
-        report.measure(own_process());
+        const process_row process = own_process(path);
+        report.measure(process);
         for (std::uint32_t i = 0; i < tenants.count(); ++i)
             if (tenants.row(i, row)) report.measure(row.path);
         report.headings();
         put_tenants(report, tenants);
         report.processes();
-        report.process(own_process());
+        report.process(process);
     } else {
         report.nothing_counted();
     }
@@ -172,12 +176,13 @@ void write_text(text_sink &out, const own_report &what, bool counted) {
 
 void write_json(text_sink &out, const own_report &what, bool counted) {
     json_report report(out);
+    char path[executable_bytes];
     put_command(report, what);
     if (counted) {
         tenant_list tenants;
         put_tenants(report, tenants);
         report.processes();
-        report.process(own_process());
+        report.process(own_process(path));
     } else {
         report.processes();
     }

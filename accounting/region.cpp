@@ -4,7 +4,6 @@
 #include "accounting/base/os.hpp"
 #include "accounting/context_table.hpp"
 #include "accounting/obj_cgroup.hpp"
-#include "accounting/processes.hpp"
 #include "accounting/tenant.hpp"
 #include "accounting/tenant_extra.hpp"
 
@@ -22,8 +21,8 @@ constinit region_view the_region{.base = 0,
 
 namespace {
 
-constexpr std::uint32_t record_bytes[nr_tables] = {sizeof(process), sizeof(tenant), sizeof(obj_cgroup),
-                                                   sizeof(context_record), sizeof(tenant_extra)};
+constexpr std::uint32_t record_bytes[nr_tables] = {sizeof(tenant), sizeof(obj_cgroup), sizeof(context_record),
+                                                   sizeof(tenant_extra)};
 
 // Far from where mmap and heaps place things, so that the window stays ours without being reserved.
 constexpr std::uintptr_t far_start = 0x200000000000;

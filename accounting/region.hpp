@@ -1,10 +1,10 @@
-// The region: the tables of tenants, handles, contexts and processes, in one mapping that names everything by index.
+// The region: the tables of tenants, handles and contexts, in one mapping that names everything by index.
 //
 // It exists so that records are found by 32-bit indices, which others keep for as long as they like, and so that a forked child
 // can make its copy of all of them its own. What processes share lies in a file beside it (shared/layout.hpp).
 //
 //   window (4 GiB of addresses at most, never reserved where a far address can be had)
-//   |header|processes|extras|tenants      |obj_cgroups                     |contexts                                   |
+//   |header|extras|tenants      |obj_cgroups                     |contexts                                   |
 //    64 KiB pieces are mapped from the start of each table as it grows
 //
 // Threads: record_of() from any thread; record_new() and record_put() under the registry lock.
@@ -18,6 +18,7 @@
 #include "accounting/base/check.hpp"
 #include "accounting/base/mutex.hpp"
 #include "accounting/base/units.hpp"
+#include "accounting/uncounted.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -25,8 +26,8 @@
 
 namespace allot {
 
-enum class table : std::uint32_t { processes, tenants, obj_cgroups, contexts, tenant_extras };
-inline constexpr std::uint32_t nr_tables = 5;
+enum class table : std::uint32_t { tenants, obj_cgroups, contexts, tenant_extras };
+inline constexpr std::uint32_t nr_tables = 4;
 
 inline constexpr std::uint64_t piece_bytes = 64 * 1024;
 inline constexpr std::uint64_t window_bytes = std::uint64_t{4} << 30;
@@ -52,12 +53,12 @@ inline constexpr std::uint32_t nr_direct_locks = 16;
 inline constexpr std::uint32_t nr_name_buckets = 8192;
 
 struct region_header {
-    std::uint32_t process; // index of the record of this one
     // The process's own, its nearest living ancestor once it is destroyed. Written under the registry lock, release, before
     // that tenant's record is free; read by anyone, acquire; see tenant_default.
     std::atomic<std::uint32_t> default_tenant;
     table_header tables[nr_tables];
 
+    uncounted_bytes uncounted; // see uncounted()
     lock_line drain_lock, registry_lock;
     lock_line direct_locks[nr_direct_locks]; // by tenant index: charges without context
     // What should not have happened and was put right: uncharges of more than was charged, and the like. relaxed.
@@ -76,15 +77,15 @@ struct region_header {
 };
 static_assert(sizeof(region_header) <= piece_bytes, "the header is one piece");
 
-// Where tables lie, in sixteenths of the window, in the order of the enum: processes 1 (after the header), tenant_extras 1,
-// tenants 2, obj_cgroups 4, contexts 8.
+// Where tables lie, in sixteenths of the window, in the order of the enum: tenants 2, obj_cgroups 4, contexts 8, tenant_extras 2,
+// after the header.
 struct table_place {
     std::uint32_t start, end;
 };
-inline constexpr table_place table_places[nr_tables] = {{0, 1}, {2, 4}, {4, 8}, {8, 16}, {1, 2}};
+inline constexpr table_place table_places[nr_tables] = {{2, 4}, {4, 8}, {8, 16}, {0, 2}};
 
 constexpr std::uint64_t table_start(table t, std::uint32_t window_shift) {
-    if (t == table::processes) return piece_bytes;
+    if (t == table::tenant_extras) return piece_bytes;
     return (window_bytes >> window_shift) / 16 * table_places[static_cast<std::uint32_t>(t)].start;
 }
 constexpr std::uint64_t table_end(table t, std::uint32_t window_shift) {

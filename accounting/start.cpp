@@ -7,7 +7,6 @@
 #include "accounting/drain.hpp"
 #include "accounting/obj_cgroup.hpp"
 #include "accounting/options.hpp"
-#include "accounting/processes.hpp"
 #include "accounting/shared/file.hpp"
 #include "accounting/shared/join.hpp"
 #include "accounting/shared/members.hpp"
@@ -58,23 +57,6 @@ void apply(allot_tenant *t, const char *file, const char *value) {
     out.write();
 }
 
-void apply_settings(allot_tenant *t, const options &o) {
-    const struct {
-        const char *file;
-        const size_option &size;
-    } sizes[] = {{"memory.max", o.memory_max},
-                 {"memory.high", o.memory_high},
-                 {"memory.low", o.memory_low},
-                 {"memory.min", o.memory_min},
-                 {"memory.headroom", o.memory_headroom}};
-    for (const auto &s : sizes)
-        if (s.size.text != nullptr) apply(t, s.file, s.size.text);
-    if (o.oom == oom_policy::kill) apply(t, "memory.oom.policy", "kill");
-    if (o.oom == oom_policy::abort) apply(t, "memory.oom.policy", "abort");
-    if (o.oom_group) apply(t, "memory.oom.group", "1");
-    if (o.throttle) apply(t, "memory.throttle", "1");
-}
-
 // Limits that were asked for cannot hold as asked: that is said, once.
 void warn_of_tenant(const char *path, const char *consequence) {
     line_writer line;
@@ -99,7 +81,7 @@ void create_tenants(const options &o) {
         own = tenant_root();
     }
     region().default_tenant.store(tenant_from(own)->index, std::memory_order_release);
-    if (is_new) apply_settings(own, o);
+    if (is_new) for_own_files(o, [&](const char *file, const char *value) { apply(own, file, value); });
     if (shared::this_member != 0)
         shared::member_at(shared::this_member).node.store(tenant_from(own)->counter.node, std::memory_order_release);
     if (o.fail_after[0] == '\0') return;
@@ -118,8 +100,7 @@ bool start(const options &o) {
     if (is_shared) share_contexts();
     {
         lock_scope registry(region().registry_lock.word, lock_rank::registry);
-        region().process = process_register();
-        if (region().process == 0 || !create_root()) return false;
+        if (!create_root()) return false;
     }
     create_tenants(o);
     return true;
@@ -198,8 +179,6 @@ void accounting_finish() {
     if (!this_process.is_repaired()) return;
     if (state.load(std::memory_order_acquire) != start_state::started) return;
     if (shared::this_member != 0) shared::member_note_exit();
-    if (process *own = record_of<process>(region().process))
-        own->state.store(process_state::exited, std::memory_order_release);
 }
 
 void accounting_child_start() {

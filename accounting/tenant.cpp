@@ -13,6 +13,7 @@
 #include "accounting/shared/nodes.hpp"
 #include "accounting/shared/remote.hpp"
 #include "accounting/tenant_extra.hpp"
+#include "accounting/text.hpp"
 #include "accounting/thread_charges.hpp"
 
 #include <cerrno>
@@ -224,28 +225,12 @@ tenant *next_in_subtree(const tenant &t, const tenant &top) {
 }
 
 std::uint64_t write_path(const tenant &t, char *buffer, std::uint64_t size) {
-    const tenant *chain[tenant_depth_max + 1];
+    const char *names[tenant_depth_max + 1];
     std::uint32_t depth = 0;
     for (const tenant *at = &t; at != nullptr && at->index != root_index && depth <= tenant_depth_max;
          at = parent_of(*at))
-        chain[depth++] = at;
-    return write_names(chain, depth, buffer, size);
-}
-
-std::uint64_t write_names(const tenant *const *chain, std::uint32_t depth, char *buffer, std::uint64_t size) {
-    std::uint64_t length = 0;
-    auto put = [&](char c) {
-        if (length + 1 < size) buffer[length] = c;
-        ++length;
-    };
-    if (depth == 0) put('/');
-    while (depth-- > 0) {
-        put('/');
-        for (std::uint32_t i = 0; i + 1 < tenant_name_bytes && chain[depth]->name[i] != '\0'; ++i)
-            put(chain[depth]->name[i]);
-    }
-    if (size != 0) buffer[length < size ? length : size - 1] = '\0';
-    return length;
+        names[depth++] = at->name;
+    return write_names(names, depth, tenant_name_bytes - 1, buffer, size);
 }
 
 allot_tenant *tenant_root() { return region_is_mapped() ? handle_to(root_tenant()) : nullptr; }

@@ -174,8 +174,6 @@ tenant *next_outside(const tenant &t, const tenant &top); // as if t had no chil
 // "/" or "/a/b"; the length of the whole, as snprintf. No lock is needed for it to be safe; a name that changes meanwhile
 // may be seen torn, but terminated.
 std::uint64_t write_path(const tenant &t, char *buffer, std::uint64_t size);
-// The same, of the tenants that the path names, from the lowest up, without the root.
-std::uint64_t write_names(const tenant *const *chain, std::uint32_t depth, char *buffer, std::uint64_t size);
 
 // --- as the C API, with locks ---------------------------------------------------------------------------------------
 [[nodiscard]] allot_tenant *tenant_create(allot_tenant *parent, const char *name, int &error);

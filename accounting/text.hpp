@@ -29,4 +29,22 @@ constexpr void copy_text(const char *from, char *to, std::size_t size) {
     to[n] = '\0';
 }
 
+// Writes /c/b/a for the `count` names a, b, c, each of `name_bytes` at most, as a path; / for none. What is returned is its length,
+// which is size or more if it did not fit.
+constexpr std::size_t write_names(const char *const *names, std::size_t count, std::size_t name_bytes, char *buffer,
+                                  std::size_t size) {
+    std::size_t length = 0;
+    auto put = [&](char c) {
+        if (length + 1 < size) buffer[length] = c;
+        ++length;
+    };
+    if (count == 0) put('/');
+    while (count-- > 0) {
+        put('/');
+        for (std::size_t i = 0; i < name_bytes && names[count][i] != '\0'; ++i) put(names[count][i]);
+    }
+    if (size != 0) buffer[length < size ? length : size - 1] = '\0';
+    return length;
+}
+
 } // namespace allot

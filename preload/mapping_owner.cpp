@@ -2,7 +2,7 @@
 
 #include "accounting/accounting.hpp"
 #include "accounting/options.hpp"
-#include "accounting/processes.hpp"
+#include "accounting/uncounted.hpp"
 #include "alloc/alloc.hpp"
 
 namespace allot {
@@ -19,7 +19,7 @@ void mapping_note_uncounted(std::int64_t bytes) {
     const options &settings = options_get();
     if (bytes == 0 || settings.account == account_scope::all || settings.excluded) return;
     (void)heap_active(); // as above
-    process_note_uncounted(bytes);
+    note_uncounted(bytes);
 }
 
 } // namespace allot

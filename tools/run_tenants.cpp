@@ -16,23 +16,6 @@ std::uint32_t made(const char *path) {
     return result.node;
 }
 
-void set_limits(std::uint32_t node, const options &o) {
-    const struct {
-        const char *file;
-        const size_option &size;
-    } sizes[] = {{"memory.max", o.memory_max},
-                 {"memory.high", o.memory_high},
-                 {"memory.low", o.memory_low},
-                 {"memory.min", o.memory_min},
-                 {"memory.headroom", o.memory_headroom}};
-    for (const auto &s : sizes)
-        if (s.size.text != nullptr) write_file(node, {s.file, s.size.text});
-    if (o.oom == oom_policy::kill) write_file(node, {"memory.oom.policy", "kill"});
-    if (o.oom == oom_policy::abort) write_file(node, {"memory.oom.policy", "abort"});
-    if (o.oom_group) write_file(node, {"memory.oom.group", "1"});
-    if (o.throttle) write_file(node, {"memory.throttle", "1"});
-}
-
 } // namespace
 
 void make_tenants_of(const std::vector<std::string> &environment) {
@@ -46,7 +29,8 @@ void make_tenants_of(const std::vector<std::string> &environment) {
         const std::uint32_t node = made(o.tree[i].path);
         if (o.tree[i].file[0] != '\0') write_file(node, {o.tree[i].file, o.tree[i].value});
     }
-    set_limits(made(o.tenant), o);
+    const std::uint32_t own = made(o.tenant);
+    for_own_files(o, [&](const char *file, const char *value) { write_file(own, {file, value}); });
     // Those that rules name are made by who first works for them; a failing one must be there.
     if (o.fail_after_path[0] != '\0') (void)made(o.fail_after_path);
 }

@@ -89,10 +89,6 @@ bool os_map_free(std::uintptr_t address, std::size_t bytes) {
 bool os_map_over(std::uintptr_t address, std::size_t bytes) {
     return map_exactly(address, bytes, anonymous | MAP_FIXED, -1, 0);
 }
-bool os_map_file(std::uintptr_t address, std::size_t bytes, int fd, std::uint64_t offset, over what) {
-    int place = what == over::anything ? MAP_FIXED : MAP_FIXED_NOREPLACE;
-    return map_exactly(address, bytes, MAP_SHARED | place, fd, offset);
-}
 std::uintptr_t os_map_file_anywhere(std::size_t bytes, int fd, std::uint64_t offset) {
     return map(0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
 }
@@ -399,10 +395,5 @@ bool os_register_membarrier_of_all() {
     return !failed(os_call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0));
 }
 bool os_membarrier_of_all() { return !failed(os_call(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0)); }
-
-bool os_has_global_membarrier() {
-    long commands = os_call(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
-    return !failed(commands) && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0;
-}
 
 } // namespace allot

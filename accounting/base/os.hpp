@@ -24,8 +24,6 @@ long os_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e
 [[nodiscard]] std::uintptr_t os_reserve(std::size_t bytes); // address space alone: PROT_NONE, costs nothing
 [[nodiscard]] bool os_map_free(std::uintptr_t address, std::size_t bytes); // there, if nothing is there
 [[nodiscard]] bool os_map_over(std::uintptr_t address, std::size_t bytes); // there, over what is there
-enum class over : std::uint32_t { nothing, anything };
-[[nodiscard]] bool os_map_file(std::uintptr_t address, std::size_t bytes, int fd, std::uint64_t offset, over);
 [[nodiscard]] std::uintptr_t os_map_file_anywhere(std::size_t bytes, int fd, std::uint64_t offset); // shared
 void os_unmap(std::uintptr_t address, std::size_t bytes);
 // Somewhere else, the same pages of a shared mapping once more. 0: refused.
@@ -142,6 +140,5 @@ membarrier_mode os_membarrier_mode();
 // Orders the threads of all processes that have registered for it, and this thread. False: refused.
 [[nodiscard]] bool os_register_membarrier_of_all();
 [[nodiscard]] bool os_membarrier_of_all();
-[[nodiscard]] bool os_has_global_membarrier(); // between processes: MEMBARRIER_CMD_GLOBAL_EXPEDITED
 
 } // namespace allot

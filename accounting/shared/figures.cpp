@@ -1,6 +1,7 @@
 #include "accounting/shared/figures.hpp"
 
 #include "accounting/base/os.hpp"
+#include "accounting/base/proc.hpp"
 #include "accounting/base/report.hpp"
 #include "accounting/context_table.hpp"
 #include "accounting/shared/accounts.hpp"
@@ -70,14 +71,6 @@ std::int64_t unused_of(const context_record &c, const taking &t) {
 
 // --- processes --------------------------------------------------------------------------------------------------------------
 
-bool is_stopped(std::uint32_t pid) {
-    line_writer path;
-    char stat[1024];
-    if (os_read_whole(path.text("/proc/").number(pid).text("/stat").c_str(), stat, sizeof stat) <= 0) return false;
-    const char *state = std::strrchr(stat, ')');
-    return state != nullptr && (std::strncmp(state, ") T", 3) == 0 || std::strncmp(state, ") t", 3) == 0);
-}
-
 bool may_live(member_state state) { return state == member_state::running || state == member_state::exited; }
 
 process_condition condition_of(std::uint32_t index) {
@@ -87,7 +80,7 @@ process_condition condition_of(std::uint32_t index) {
     case member_state::running:
     case member_state::exited:
         if (member_is_alive(index))
-            return is_stopped(pid_in(identity)) ? process_condition::stopped : process_condition::running;
+            return is_stopped(proc_stat_of(pid_in(identity))) ? process_condition::stopped : process_condition::running;
         return state == member_state::exited ? process_condition::exited : process_condition::ended;
     case member_state::ended: return process_condition::exited;
     case member_state::died: return process_condition::ended;
@@ -147,7 +140,7 @@ void add_context(const context_record &c, const taking &t, std::uint32_t owner, 
     add(to.stats[allot_stat_stock], unused);
     to.nr_threads += c.cold.thread != 0;
     if (unused != 0 && c.hot.lock.load(std::memory_order_relaxed) != 0 &&
-        is_stopped(pid_in(read(member_at(owner).identity))))
+        is_stopped(proc_stat_of(pid_in(read(member_at(owner).identity)))))
         add(to.stats[allot_stat_unavailable], unused);
 }
 
@@ -213,8 +206,8 @@ void read_process_figures(process_figures *all, std::uint32_t end) {
         p.node = m.node.load(std::memory_order_relaxed);
         p.born = read(m.born);
         p.peak = read(m.peak);
-        p.uncounted = read(m.uncounted);
-        p.uncounted_peak = read(m.uncounted_peak);
+        p.uncounted = read(m.uncounted.now);
+        p.uncounted_peak = read(m.uncounted.peak);
     }
     for_accounts([&](std::uint32_t, const account &a, std::uint32_t member) {
         if (member >= end) return;

@@ -22,6 +22,7 @@
 #include "accounting/base/cache_line.hpp"
 #include "accounting/base/units.hpp"
 #include "accounting/refusal.hpp"
+#include "accounting/uncounted.hpp"
 
 #include <allot/stats.h>
 #include <allot/tenant.h>
@@ -66,9 +67,7 @@ struct alignas(cache_line_bytes) member {
     // The member of which this one is a forked copy, and its generation; 0: a fresh image. It may hold what that one paid for.
     std::atomic<std::uint32_t> copy_of, copy_of_generation;
     std::atomic<std::uint32_t> node; // its own tenant
-    // Bytes that the process has mapped writable and that nobody is charged for (option account: heap), now and at most.
-    // Written by the process, relaxed: nobody decides on them.
-    std::atomic<std::uint64_t> uncounted, uncounted_peak;
+    uncounted_bytes uncounted;
     // Highest sum of its accounts, bytes: written by whoever charges for it, relaxed: a statistic.
     std::atomic<std::uint64_t> peak;
     // When it last began to fork, CLOCK_MONOTONIC in nanoseconds; written by the process, read by who reaps it, relaxed.
@@ -197,7 +196,7 @@ struct alignas(cache_line_bytes) operation {
     // Where these are: an account may be another node's once it has been freed, and who is late must not look there.
     std::atomic<std::uint32_t> node, to_node;
     // lock: of a pass, the generation of the other account.
-    std::atomic<std::uint32_t> context, lock, lease, beyond, generation;
+    std::atomic<std::uint32_t> context, lock, to_generation, beyond, generation;
     std::atomic<std::uint64_t> bytes;
 };
 static_assert(sizeof(operation) == cache_line_bytes);

@@ -34,7 +34,7 @@ constexpr outcome outcome_in(std::uint64_t decision) {
 // What an operation asks for, copied from its record while it was the current one.
 struct wish {
     op_kind kind = op_kind::charge;
-    std::uint32_t account = 0, to_account = 0, node = 0, to_node = 0, context = 0, lock = 0, lease = 0;
+    std::uint32_t account = 0, to_account = 0, node = 0, to_node = 0, context = 0, lock = 0, to_generation = 0;
     beyond how_far = beyond::max;
     std::uint32_t generation = 0;
     std::uint64_t bytes = 0;
@@ -102,7 +102,6 @@ outcome decide(const wish &w) {
     if (w.node == 0 || node_of(of) != w.node) return {verdict::void_, 0};
     if (names_generation(w.kind) && of.generation.load(std::memory_order_acquire) != w.generation)
         return {verdict::void_, 0};
-    if (w.lease != 0 && high_of(head().lease.load(std::memory_order_seq_cst)) != w.lease) return {verdict::void_, 0};
     std::uint64_t has = now(of.charged);
     std::uint64_t bytes = is_all(w.kind) ? has : w.bytes;
     switch (w.kind) {
@@ -122,7 +121,7 @@ outcome decide(const wish &w) {
     case op_kind::reap: return {has == 0 ? verdict::void_ : verdict::done, 0}; // so that one of two reapers has done it
     case op_kind::pass: {
         const account &to = account_at(w.to_account);
-        const bool is_heir = node_of(to) == w.node && to.generation.load(std::memory_order_acquire) == w.lock;
+        const bool is_heir = node_of(to) == w.node && to.generation.load(std::memory_order_acquire) == w.to_generation;
         // The dead one's own `passed_seen` does not change any more.
         const bool is_first = ((now(of.passed) - of.passed_seen.load(std::memory_order_relaxed)) & handed_on) == 0;
         return {is_heir && is_first && has >= bytes ? verdict::done : verdict::void_, 0};
@@ -222,7 +221,7 @@ wish copy_of(const operation &op) {
     return {op.kind.load(std::memory_order_acquire),           op.account.load(std::memory_order_acquire),
             op.to_account.load(std::memory_order_acquire),     op.node.load(std::memory_order_acquire),
             op.to_node.load(std::memory_order_acquire),        op.context.load(std::memory_order_acquire),
-            op.lock.load(std::memory_order_acquire),           op.lease.load(std::memory_order_acquire),
+            op.lock.load(std::memory_order_acquire),           op.to_generation.load(std::memory_order_acquire),
             beyond{op.beyond.load(std::memory_order_acquire)}, op.generation.load(std::memory_order_acquire),
             op.bytes.load(std::memory_order_acquire)};
 }
@@ -244,7 +243,7 @@ void finish(std::uint64_t seen) {
     std::uint64_t decision = op.decision.load(std::memory_order_acquire);
     while (decision >> 8 < number) {
         outcome o = is_sound(w) ? decide(w) : outcome{verdict::void_, 0};
-        // seq_cst: what it was decided by (limits, locks, leases) and what others do after changing these are in one order.
+        // seq_cst: what it was decided by (limits, locks) and what others do after changing these are in one order.
         if (op.decision.compare_exchange_strong(decision, decided(number, o), std::memory_order_seq_cst))
             decision = decided(number, o);
     }
@@ -327,7 +326,7 @@ outcome run(const wish &w) {
     op.generation.store(w.generation, std::memory_order_release);
     op.context.store(w.context, std::memory_order_release);
     op.lock.store(w.lock, std::memory_order_release);
-    op.lease.store(w.lease, std::memory_order_release);
+    op.to_generation.store(w.to_generation, std::memory_order_release);
     op.beyond.store(static_cast<std::uint32_t>(w.how_far), std::memory_order_release);
     op.bytes.store(w.bytes, std::memory_order_release);
     const std::uint64_t mine = announce(index);
@@ -339,11 +338,10 @@ outcome run(const wish &w) {
 
 } // namespace
 
-outcome ledger_charge(std::uint32_t account, std::uint64_t bytes, beyond how_far, std::uint32_t lease) {
+outcome ledger_charge(std::uint32_t account, std::uint64_t bytes, beyond how_far) {
     return run({.kind = op_kind::charge,
                 .account = account,
                 .node = node_of(account_at(account)),
-                .lease = lease,
                 .how_far = how_far,
                 .bytes = bytes});
 }
@@ -366,14 +364,13 @@ outcome ledger_reap(std::uint32_t account, std::uint32_t generation) {
         {.kind = op_kind::reap, .account = account, .node = node_of(account_at(account)), .generation = generation});
 }
 
-outcome ledger_move(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, beyond how_far, std::uint32_t lease) {
+outcome ledger_move(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, beyond how_far) {
     if (from == to) return {verdict::done, 0};
     return run({.kind = op_kind::move,
                 .account = from,
                 .to_account = to,
                 .node = node_of(account_at(from)),
                 .to_node = node_of(account_at(to)),
-                .lease = lease,
                 .how_far = how_far,
                 .bytes = bytes});
 }
@@ -396,7 +393,7 @@ outcome ledger_pass(std::uint32_t from, std::uint32_t generation, std::uint32_t 
                 .to_account = to,
                 .node = node,
                 .to_node = node,
-                .lock = to_generation,
+                .to_generation = to_generation,
                 .generation = generation,
                 .bytes = bytes});
 }

@@ -7,7 +7,7 @@
 //   announce  its record becomes the current operation, with the next number; if another one is under way, that is finished
 //             first, by whoever comes
 //   decide    whether it fits at every level, by one compare-and-swap: figures do not change while it is current, so all
-//             who look decide alike, and what may change meanwhile (a limit, a lock, a lease) is as the first one saw it
+//             who look decide alike, and what may change meanwhile (a limit, a lock) is as the first one saw it
 //   apply     each figure whose stamp is lower than the number gets its change and the number as its stamp, at once
 //   conclude  it is not under way any more
 //
@@ -30,7 +30,7 @@ namespace allot::shared {
 enum class verdict : std::uint32_t {
     done,
     refused, // no room at a level
-    void_,   // what it was meant for is not so any more: another lock, another lease, less than it was to take
+    void_,   // what it was meant for is not so any more: another lock, another owner, less than it was to take
 };
 struct outcome {
     verdict is;
@@ -39,9 +39,7 @@ struct outcome {
 
 enum class beyond : std::uint32_t { max, headroom, anything }; // how far a charge may go at each level
 
-// lease: not 0: void unless the lease has this ticket.
-[[nodiscard]] outcome ledger_charge(std::uint32_t account, std::uint64_t bytes, beyond = beyond::max,
-                                    std::uint32_t lease = 0);
+[[nodiscard]] outcome ledger_charge(std::uint32_t account, std::uint64_t bytes, beyond = beyond::max);
 // void_: the account has less; nothing was changed.
 [[nodiscard]] outcome ledger_uncharge(std::uint32_t account, std::uint64_t bytes);
 // From the stock of a context, out of `account`. void_: its lock is another's by now, the account is not
@@ -51,8 +49,7 @@ enum class beyond : std::uint32_t { max, headroom, anything }; // how far a char
 // All that a dead member's account has. void_: the record is not of that generation any more, or it has nothing.
 [[nodiscard]] outcome ledger_reap(std::uint32_t account, std::uint32_t generation);
 // Levels that both have in common do not change; the others of the second must have room, unless it may go beyond.
-[[nodiscard]] outcome ledger_move(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, beyond = beyond::max,
-                                  std::uint32_t lease = 0);
+[[nodiscard]] outcome ledger_move(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, beyond = beyond::max);
 // All of it, to an account at the same node or above. As ledger_reap. For a tenant's end and for heirs.
 [[nodiscard]] outcome ledger_move_all(std::uint32_t from, std::uint32_t generation, std::uint32_t to);
 

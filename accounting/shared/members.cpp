@@ -1,7 +1,7 @@
 #include "accounting/shared/members.hpp"
 
 #include "accounting/base/os.hpp"
-#include "accounting/base/report.hpp"
+#include "accounting/base/proc.hpp"
 #include "accounting/shared/accounts.hpp"
 #include "accounting/shared/file.hpp"
 #include "accounting/shared/ledger.hpp"
@@ -18,63 +18,11 @@ constinit std::uint32_t this_tag = 0;
 
 namespace {
 
-// --- processes, as the system knows them --------------------------------------------------------------------------------------
-
-// Of /proc/PID/stat, after the command, which is in parentheses and may contain anything.
-struct stat_line {
-    char state; // 0: it could not be read
-    std::uint64_t parent, nr_threads, start_time, start_of_stack;
-};
-
-// What a link such as "pid:[4026531836]" counts to.
-std::uint64_t number_in_link(const char *path) {
-    char text[64];
-    const long length = os_read_link(path, text, sizeof text);
-    std::uint64_t number = 0;
-    for (long i = 0; i < length; ++i)
-        if (text[i] >= '0' && text[i] <= '9') number = number * 10 + static_cast<std::uint64_t>(text[i] - '0');
-    return number;
-}
-
-// A mounted /proc may count process ids otherwise than we do.
-stat_line stat_of(std::uint32_t pid) {
-    stat_line line{};
-    line_writer path;
-    char text[1024];
-    const bool is_self = pid == os_pid();
-    if (!is_self && number_in_link("/proc/self") != os_pid()) return line;
-    path.text("/proc/");
-    if (is_self)
-        path.text("self");
-    else
-        path.number(pid);
-    if (os_read_whole(path.text("/stat").c_str(), text, sizeof text) <= 0) return line;
-    const char *at = std::strrchr(text, ')');
-    if (at == nullptr || at[1] != ' ') return line;
-    line.state = at[2];
-    for (int field = 2; *at != '\0'; ++field) { // the command's is the second
-        std::uint64_t value = 0;
-        for (; *at != ' ' && *at != '\0'; ++at)
-            if (*at >= '0' && *at <= '9') value = value * 10 + static_cast<std::uint64_t>(*at - '0');
-        if (field == 4) line.parent = value;
-        if (field == 20) line.nr_threads = value;
-        if (field == 22) line.start_time = value;
-        if (field == 28) line.start_of_stack = value;
-        while (*at == ' ') ++at;
-    }
-    return line;
-}
-
-// A leader that has ended by itself is a zombie as long as other threads live.
-bool has_ended(const stat_line &line) {
-    return line.state == 'X' || line.state == 'x' || (line.state == 'Z' && line.nr_threads <= 1);
-}
-
 // Where this process is. Written when it joins, and by whoever looks first, all the same; relaxed.
 constinit std::atomic<std::uint64_t> our_namespace{0}, our_boot{0};
 
 void learn_where_we_are() {
-    our_namespace.store(number_in_link("/proc/self/ns/pid"), std::memory_order_relaxed);
+    our_namespace.store(proc_pid_namespace(), std::memory_order_relaxed);
     our_boot.store(boot_number(), std::memory_order_relaxed);
 }
 
@@ -94,11 +42,10 @@ life look_at(const member &m, std::uint64_t identity, std::uint64_t now) {
     if (its_namespace == 0 || its_namespace != our_namespace.load(std::memory_order_relaxed)) return life::believed;
     if (!os_process_exists(pid_in(identity))) return life::dead;
     if (now - m.seen_alive.load(std::memory_order_relaxed) < alive_ns) return life::believed;
-    const stat_line is = stat_of(pid_in(identity));
+    const proc_stat is = proc_stat_of(pid_in(identity));
     const std::uint64_t start = m.start_time.load(std::memory_order_relaxed);
     const std::uint64_t stack = m.start_of_stack.load(std::memory_order_relaxed);
     if (is.state == 0 || start == 0) return life::believed;
-    // The kernel shows a start of stack of 0 or 1 to those it hides addresses from, and of who has none any more.
     const bool is_another =
         is.start_time != start || (is.start_of_stack > 1 && stack > 1 && is.start_of_stack != stack);
     return has_ended(is) || is_another ? life::dead : life::seen;
@@ -183,10 +130,7 @@ std::uint32_t claim_any() {
 }
 
 void name_executable(member &m) {
-    const long length = os_read_link("/proc/self/exe", m.executable, sizeof m.executable - 1);
-    m.executable[length > 0 ? length : 0] = '\0';
-    const char *slash = std::strrchr(m.executable, '/');
-    const char *name = slash == nullptr ? m.executable : slash + 1;
+    const char *name = proc_executable(m.executable, sizeof m.executable);
     std::size_t fits = 0;
     for (; fits + 1 < sizeof m.name && name[fits] != '\0'; ++fits) m.name[fits] = name[fits];
     m.name[fits] = '\0';
@@ -202,9 +146,9 @@ std::uint64_t image_number() {
 }
 
 void describe(member &m, std::uint32_t node, std::uint32_t copy_of) {
-    const stat_line self = stat_of(os_pid());
-    for (auto *at : {&m.uncounted, &m.uncounted_peak, &m.peak, &m.request.value, &m.request.stamp, &m.request_answer,
-                     &m.request_done})
+    const proc_stat self = proc_stat_of(os_pid());
+    for (auto *at : {&m.uncounted.now, &m.uncounted.peak, &m.peak, &m.request.value, &m.request.stamp,
+                     &m.request_answer, &m.request_done})
         at->store(0, std::memory_order_relaxed);
     m.start_time.store(self.start_time, std::memory_order_relaxed);
     m.start_of_stack.store(self.start_of_stack, std::memory_order_relaxed);
@@ -273,19 +217,6 @@ void member_note_exit() {
     // Nobody else changes it while the process lives.
     identity.store(identity_word(pid_in(word), generation_in(word), static_cast<std::uint8_t>(member_state::exited)),
                    std::memory_order_release);
-}
-
-void member_note_uncounted(std::int64_t bytes) {
-    if (this_member == 0) return;
-    member &m = member_at(this_member);
-    std::uint64_t before = m.uncounted.load(std::memory_order_relaxed);
-    std::uint64_t after;
-    do {
-        const bool fits = bytes >= 0 || before >= static_cast<std::uint64_t>(-bytes);
-        after = fits ? before + static_cast<std::uint64_t>(bytes) : 0;
-    } while (!m.uncounted.compare_exchange_weak(before, after, std::memory_order_relaxed));
-    std::uint64_t peak = m.uncounted_peak.load(std::memory_order_relaxed);
-    while (peak < after && !m.uncounted_peak.compare_exchange_weak(peak, after, std::memory_order_relaxed)) continue;
 }
 
 // --- reaping ------------------------------------------------------------------------------------------------------------------

@@ -35,8 +35,6 @@ inline constexpr std::uint64_t copy_ns = 20000000;
 void member_note_fork();
 // At the end of the program: a reader can tell this from a death. What it is charged stays until it is dead.
 void member_note_exit();
-// Of this process: so many more bytes are mapped and not charged, or fewer. Never below zero.
-void member_note_uncounted(std::int64_t bytes);
 
 [[nodiscard]] bool member_is_alive(std::uint32_t member);
 // Whether the process that a record's owner names is surely dead. Nobody's (0): no.

@@ -5,6 +5,7 @@
 #include "accounting/shared/file.hpp"
 #include "accounting/shared/members.hpp"
 #include "accounting/tenant.hpp"
+#include "accounting/text.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -293,24 +294,12 @@ std::uint32_t next_living(std::uint32_t from) {
 }
 
 std::uint64_t write_node_path(std::uint32_t index, char *buffer, std::uint64_t size) {
-    std::uint32_t chain[ALLOT_TENANT_DEPTH_MAX + 1];
+    const char *names[ALLOT_TENANT_DEPTH_MAX + 1];
     std::uint32_t depth = 0;
     for (std::uint32_t at = index; at != 0 && at != root_node && depth <= ALLOT_TENANT_DEPTH_MAX;
          at = node_at(at).parent)
-        chain[depth++] = at;
-    std::uint64_t length = 0;
-    auto put = [&](char c) {
-        if (length + 1 < size) buffer[length] = c;
-        ++length;
-    };
-    if (depth == 0) put('/');
-    while (depth-- > 0) {
-        put('/');
-        const char *name = node_at(chain[depth]).name;
-        for (std::uint32_t i = 0; i < ALLOT_TENANT_NAME_MAX && name[i] != '\0'; ++i) put(name[i]);
-    }
-    if (size != 0) buffer[length < size ? length : size - 1] = '\0';
-    return length;
+        names[depth++] = node_at(at).name;
+    return write_names(names, depth, ALLOT_TENANT_NAME_MAX, buffer, size);
 }
 
 void node_count_event(std::uint32_t index, allot_event event) {

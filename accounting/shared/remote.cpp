@@ -2,7 +2,7 @@
 
 #include "accounting/base/mutex.hpp"
 #include "accounting/base/os.hpp"
-#include "accounting/base/report.hpp"
+#include "accounting/base/proc.hpp"
 #include "accounting/context_table.hpp"
 #include "accounting/shared/accounts.hpp"
 #include "accounting/shared/lease.hpp"
@@ -42,20 +42,10 @@ std::int64_t unused_of(std::uint32_t index, const context &c) {
            net_bytes(c.net.load(std::memory_order_relaxed));
 }
 
-// By a signal or a debugger. What /proc does not say is no.
-bool is_stopped(std::uint32_t pid, std::uint32_t thread) {
-    line_writer path;
-    char stat[512];
-    path.text("/proc/").number(pid).text("/task/").number(thread).text("/stat");
-    if (os_read_whole(path.c_str(), stat, sizeof stat) <= 0) return false;
-    const char *end = std::strrchr(stat, ')'); // of the name, which may contain anything
-    return end != nullptr && end[1] == ' ' && (end[2] == 'T' || end[2] == 't');
-}
-
 // Whether the thread that holds the lock cannot be waited for.
 bool is_out_of_reach(std::uint32_t member, std::uint32_t thread) {
     return !member_is_alive(member) ||
-           is_stopped(pid_in(member_at(member).identity.load(std::memory_order_acquire)), thread);
+           is_stopped(proc_stat_of_thread(pid_in(member_at(member).identity.load(std::memory_order_acquire)), thread));
 }
 
 // False: its owner holds the lock and is stopped, or does not give it back.

@@ -1,7 +1,7 @@
 #include "accounting/shared/victims.hpp"
 
 #include "accounting/base/os.hpp"
-#include "accounting/processes.hpp"
+#include "accounting/base/proc.hpp"
 #include "accounting/shared/accounts.hpp"
 #include "accounting/shared/members.hpp"
 
@@ -15,7 +15,7 @@ std::uint32_t pid_of(std::uint32_t member) {
 
 // Of another pid namespace, its id is somebody else's here.
 bool is_of_this_namespace(std::uint32_t member) {
-    return member_at(member).pid_namespace.load(std::memory_order_relaxed) == pid_namespace();
+    return member_at(member).pid_namespace.load(std::memory_order_relaxed) == proc_pid_namespace();
 }
 
 } // namespace

@@ -3,8 +3,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include "accounting/own_report.hpp"
-#include "accounting/processes.hpp"
 #include "accounting/tables.hpp"
+#include "accounting/uncounted.hpp"
 #include "tests/support/dying.hpp"
 #include "tests/support/verified.hpp"
 
@@ -73,8 +73,8 @@ BOOST_AUTO_TEST_CASE(the_object_is_this) {
         setenv("ALLOT_ACCOUNT", "heap", 1);
         setenv("ALLOT_MEMORY_MAX", "1M", 1);
         if (!accounting_start() || !charge_bytes(obj_cgroup_of(tenant_root()), 7, charge_kind::external)) _exit(1);
-        process_note_uncounted(12);
-        process_note_uncounted(-5);
+        note_uncounted(12);
+        note_uncounted(-5);
         write_report(report_form::json);
     });
     BOOST_TEST(d.status == 0);

@@ -39,7 +39,8 @@ BOOST_AUTO_TEST_CASE(tables_do_not_overlap_in_any_window) {
 BOOST_FIXTURE_TEST_CASE(an_index_that_names_nothing_leads_nowhere, verified) {
     BOOST_TEST((record_of<tenant>(0) == nullptr));
     BOOST_TEST((record_of<tenant>(0xffffffff) == nullptr));
-    BOOST_TEST((record_of<context_record>(region().tables[3].capacity) == nullptr));
+    BOOST_TEST(
+        (record_of<context_record>(region().tables[static_cast<std::uint32_t>(table::contexts)].capacity) == nullptr));
 }
 
 BOOST_FIXTURE_TEST_CASE(addresses_stay_while_tables_grow, verified) {
@@ -98,7 +99,8 @@ BOOST_AUTO_TEST_CASE(where_no_far_address_can_be_had_the_window_is_reserved_and_
         bool made = region_create(region_view::placement::reserved);
         bool placed = the_region.placed == region_view::placement::reserved && the_region.window_shift > 0;
         bool grows = region_reach(table::contexts, 10000) && region_reach(table::obj_cgroups, 5000);
-        bool ends = !region_reach(table::contexts, region().tables[3].capacity);
+        bool ends =
+            !region_reach(table::contexts, region().tables[static_cast<std::uint32_t>(table::contexts)].capacity);
         _exit(made && placed && grows && ends ? 0 : 1);
     });
     BOOST_TEST((d.signal == 0 && d.status == 0));

@@ -28,3 +28,17 @@ BOOST_AUTO_TEST_CASE(a_copy_is_cut_to_its_place_and_terminated) {
     copy_text("x", out, 1);
     BOOST_TEST(std::string(out) == "");
 }
+
+BOOST_AUTO_TEST_CASE(names_make_a_path_from_the_lowest_up) {
+    const char *names[] = {"c", "bee", "a"};
+    char out[16];
+    BOOST_TEST(write_names(names, 3, 8, out, sizeof out) == 8u);
+    BOOST_TEST(std::string(out) == "/a/bee/c");
+    BOOST_TEST(write_names(names, 3, 2, out, sizeof out) == 7u); // a name that is not terminated
+    BOOST_TEST(std::string(out) == "/a/be/c");
+    BOOST_TEST(write_names(names, 0, 8, out, sizeof out) == 1u);
+    BOOST_TEST(std::string(out) == "/");
+    BOOST_TEST(write_names(names, 3, 8, out, 4) == 8u);
+    BOOST_TEST(std::string(out) == "/a/");
+    BOOST_TEST(write_names(names, 3, 8, nullptr, 0) == 8u);
+}

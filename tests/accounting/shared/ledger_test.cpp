@@ -121,14 +121,6 @@ BOOST_FIXTURE_TEST_CASE(what_is_taken_from_a_context_needs_its_lock_and_its_owne
     BOOST_TEST(is(ledger_take(at_b, other.told->a, 7, 100), verdict::void_));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_operation_of_a_lease_is_void_when_another_has_it, levels) {
-    head().lease.store(two_of(5, this_member));
-    BOOST_TEST(is_done(ledger_charge(at_b, 10, beyond::max, 5)));
-    BOOST_TEST(is(ledger_charge(at_b, 10, beyond::max, 4), verdict::void_));
-    BOOST_TEST(is(ledger_move(at_b, at_c, 10, beyond::max, 4), verdict::void_));
-    expect(10, 10, 10, 0);
-}
-
 BOOST_FIXTURE_TEST_CASE(a_pass_is_done_once_and_told_to_the_heir, levels) {
     const std::uint32_t dead = account_open(b);
     BOOST_TEST(is_done(ledger_charge(dead, 100)));

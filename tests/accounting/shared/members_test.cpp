@@ -56,14 +56,6 @@ BOOST_FIXTURE_TEST_CASE(who_joins_is_running_with_its_name_and_alive, shared_tre
     BOOST_TEST(member_is_alive(this_member)); // it has not ended yet
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_mapped_and_not_charged_is_noted_and_never_negative, shared_tree) {
-    member_note_uncounted(500);
-    member_note_uncounted(-200);
-    member_note_uncounted(-1000);
-    BOOST_TEST(member_at(this_member).uncounted.load() == 0u);
-    BOOST_TEST(member_at(this_member).uncounted_peak.load() == 500u);
-}
-
 BOOST_FIXTURE_TEST_CASE(what_a_killed_process_had_is_gone_and_its_name_stays, shared_tree) {
     const std::uint32_t a = made("/a");
     payer p(a);
