@@ -15,7 +15,7 @@ inline constexpr std::uint64_t charge_batch_bytes = charge_batch_pages * page_by
 
 // What one context may leave unused beyond two batches, where its traffic swings so far, at most; and what all contexts of a
 // process may together. None of it is memory: it is what drains find.
-inline constexpr std::uint64_t swing_bytes_max = std::uint64_t{8} << 20;
+inline constexpr std::uint64_t swing_bytes_max = std::uint64_t{16} << 20;
 inline constexpr std::uint64_t swings_together_bytes = std::uint64_t{256} << 20;
 
 // A usage without limit. Kept far from the end of the range so that sums of a few of them do not wrap.
