@@ -2,7 +2,7 @@
 //
 // A thread's tenant is chosen by the thread (heap_set_active), or by another one through cgroup.threads (thread_moves.hpp).
 // The fast path knows one pointer, thread_here.active. Whoever wants the thread's attention puts a request into its home
-// and then front_of_nobody into that pointer: the next malloc or free finds empty bins or another tag, takes its slow path,
+// and then front_of_nobody into that pointer: the next malloc or free finds no slab or another tag, takes its slow path,
 // and there home_here() sees that the pointer is not what the home says (home::current) and serves the request. The slow
 // paths themselves look at home::current alone, which nobody else writes.
 //

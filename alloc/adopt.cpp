@@ -73,7 +73,7 @@ home *enter_new_home() {
 
 void move_slab(home *from, home *mine, slab *s) {
     if (s->kind == unit_kind::private_slab) {
-        heap *theirs = s->of_heap, *own = heap_for_owner(mine, s->obj_cgroup);
+        heap *theirs = heap_of(s), *own = heap_for_owner(mine, s->obj_cgroup);
         if (own == nullptr) return; // stays where it is; its inbox is still collected
         if (s->place == slab_place::listed) {
             partial_unlink(theirs->partial[s->size_class], s);
@@ -81,7 +81,8 @@ void move_slab(home *from, home *mine, slab *s) {
         }
         theirs->nr_slabs--;
         own->nr_slabs++;
-        s->of_heap = own;
+        heap_forget_slab(s);
+        s->choice = &own->choice.of_class[s->size_class];
         s->account = hooks::make_slab_part(own->account, s->slot_bytes);
         // Unless a transfer has made it `nobody`, or does at this moment: that stays, whichever comes first.
         std::uint64_t tag = from->tag;

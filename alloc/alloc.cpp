@@ -100,8 +100,9 @@ void *heap_calloc(std::size_t count, std::size_t size) {
         return out_of_memory();
     if (bytes > medium_max_bytes) [[unlikely]]
         return calloc_large(bytes);
-    slab *s = slab_of_bin(
-        read_shared(thread_here.active)->bins[bytes <= small_max_bytes ? small_bin(bytes) : medium_bin(bytes)]);
+    slab *s =
+        chosen_slab(read_shared(thread_here.active), bytes <= small_max_bytes ? small_class(tables.classes, bytes)
+                                                                              : medium_class(tables.classes, bytes));
     if ((s->list & 1) != 0) [[unlikely]]
         return calloc_slow(bytes);
     void *slot = slab_pop(s);

@@ -15,11 +15,11 @@ constexpr slab always_empty() {
     s.owner = nobody;
     return s;
 }
-constinit slab empty_slab = always_empty();
 
 } // namespace
 
-constinit arena_state arena{.base = 0, .granules = 0, .headers = &empty_slab, .max_units = 0};
+constinit slab always_empty_slab = always_empty();
+constinit arena_state arena{.base = 0, .granules = 0, .headers = &always_empty_slab, .max_units = 0};
 
 namespace {
 
@@ -58,7 +58,7 @@ bool choose_windows(std::uintptr_t start, std::size_t units) {
                      __ATOMIC_RELAXED);
     arena.max_units = units;
     if (arena_grow(piece_units - 1, nullptr) == 0) return false;
-    // Last: a thread that allocates for the first time while another one starts the arena looks at header 0 meanwhile.
+    // Read by who holds a pointer into the arena, and none has been handed out yet.
     __atomic_store_n(&arena.headers, header_window, __ATOMIC_RELEASE);
     return true;
 }
@@ -110,7 +110,7 @@ std::uint32_t arena_grow(std::uint32_t units, std::uint32_t *grown) {
         s->list = end_of_list(arena.base + (i << unit_shift));
     }
     std::size_t first = frontier;
-    if (frontier == 0) { // unit 0 gives its header to the slab that is always empty, and is never handed out
+    if (frontier == 0) { // unit 0 is never handed out
         header_window[0].kind = unit_kind::abandoned;
         first = 1;
     }

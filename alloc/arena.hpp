@@ -9,7 +9,7 @@
 // (sanitizers, emulators), one PROT_NONE range is reserved instead.
 // Invariants: 1. below the frontier every header is mapped and every unit's state is in its header.
 //   2. The frontier only grows; a unit is never unmapped, only given back with MADV_DONTNEED, so maps stay few.
-//   3. header 0 is a slab that is always empty: a zero bin, as the child of a fork finds it, leads to the slow path.
+//   3. unit 0 is never handed out: 0 names no unit, and its header is nobody's.
 // Threads: arena_grow under the lock of page_source; all else any.
 #pragma once
 
@@ -31,8 +31,8 @@ inline constexpr std::size_t header_window_bytes = arena_max_units * sizeof(slab
 struct arena_state {
     std::uintptr_t base;     // of unit 0
     std::uintptr_t granules; // (frontier in units) * granules a unit
-    slab *headers;           // before the start: one slab that is always empty
-    std::size_t max_units;   // less than arena_max_units where address space is scarce
+    slab *headers;
+    std::size_t max_units; // less than arena_max_units where address space is scarce
 };
 [[gnu::visibility("hidden")]] extern arena_state arena; // hidden: reached without the global offset table
 
@@ -54,20 +54,13 @@ inline slab *slab_of(const void *p) {
     return read_shared(arena.headers) + ((reinterpret_cast<std::uintptr_t>(p) - read_shared(arena.base)) >> unit_shift);
 }
 inline slab *slab_at(std::uint32_t unit) { return read_shared(arena.headers) + unit; }
-// Bins hold the distance of a header from the first, in bytes: no shift on the way to it.
-using bin_word = std::uint32_t;
-static_assert(header_window_bytes <= std::uint64_t{1} << 32);
-[[gnu::always_inline]] inline slab *slab_of_bin(bin_word bin) {
-    return reinterpret_cast<slab *>(reinterpret_cast<char *>(read_shared(arena.headers)) + bin);
-}
-inline bin_word bin_of(const slab *s) {
-    return static_cast<bin_word>(reinterpret_cast<const char *>(s) -
-                                 reinterpret_cast<const char *>(read_shared(arena.headers)));
-}
 inline std::uint32_t unit_of(const slab *s) { return static_cast<std::uint32_t>(s - read_shared(arena.headers)); }
 inline std::uintptr_t address_of(const slab *s) {
     return read_shared(arena.base) + (std::uintptr_t{unit_of(s)} << unit_shift);
 }
+
+// Has no slot, and never will.
+[[gnu::visibility("hidden")]] extern slab always_empty_slab;
 
 // Chooses and maps the first piece. False: the system gives no memory.
 bool arena_start();

@@ -1,7 +1,7 @@
 // malloc and free of a size up to 64 KiB, where the thread owns the slab: the fast path, one screen.
 //
-// Expected: no locked instruction, no write to a line that another thread writes; lines touched: thread-local pointer,
-// heap bins, slab header line 0, the object, and the context's line where accounted. Every slow path is a tail call.
+// Expected: no locked instruction, no write to a line that another thread writes; lines touched: thread-local pointer, the
+// heap's front and choice, slab header line 0, the object, and the context's line where accounted. Every slow path is a tail call.
 // README of alloc/ shows the disassembly.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace allot {
 
-[[gnu::always_inline]] inline void *fast_alloc_from(std::size_t bin, std::size_t size) {
-    slab *s = slab_of_bin(read_shared(thread_here.active)->bins[bin]);
+[[gnu::always_inline]] inline void *fast_alloc_from(std::size_t size_class, std::size_t size) {
+    slab *s = chosen_slab(read_shared(thread_here.active), size_class);
     if ((s->list & 1) != 0) [[unlikely]]
         return malloc_slow(size);
     void *slot = slab_pop(s);
@@ -21,8 +21,8 @@ namespace allot {
 
 [[gnu::always_inline]] inline void *fast_malloc(std::size_t size) {
     if (size <= small_max_bytes) [[likely]]
-        return fast_alloc_from(small_bin(size), size);
-    if (size <= medium_max_bytes) return fast_alloc_from(medium_bin(size), size);
+        return fast_alloc_from(small_class(tables.classes, size), size);
+    if (size <= medium_max_bytes) return fast_alloc_from(medium_class(tables.classes, size), size);
     return malloc_slow(size);
 }
 
@@ -40,6 +40,7 @@ namespace allot {
     slab_push(s, p);
     if (add_shared(s->countdown, minus_one_slot) == 0) [[unlikely]]
         return free_place_slow(s);
+    choose(s);
     if (!hooks::uncharge(s->account)) [[unlikely]]
         return free_uncharge_slow(s);
 }

@@ -20,6 +20,11 @@
 
 namespace allot {
 
+constinit const malloc_tables tables = [] {
+    malloc_tables t{.none = {}, .classes = make_class_table()};
+    for (slab *&s : t.none.of_class) s = &always_empty_slab;
+    return t;
+}();
 constinit heap_front front_of_nobody{.tag = no_tag};
 constinit thread_local thread_state thread_here{&front_of_nobody, nullptr, nullptr, 0, 0, 0};
 
@@ -71,7 +76,8 @@ void cut(home *h, slab *s, unsigned size_class) {
     std::uint64_t inverse = inverse_of(slot_bytes);
     s->list = end_of_list(address_of(s));
     s->key = new_key(h);
-    s->key_here = s->remote_key = s->key ^ address_of(s);
+    s->remote_key = s->key ^ address_of(s);
+    s->key_upper = static_cast<std::uint32_t>(s->remote_key >> 32);
     s->inverse = static_cast<std::uint32_t>(inverse);
     s->inverse_limit = static_cast<std::uint32_t>(inverse - 1);
     s->slot_bytes = slot_bytes;
@@ -101,7 +107,7 @@ slab *new_slab(home *h, unsigned size_class, heap *a, std::uint32_t *owners) {
     write_shared(s->owner, a != nullptr ? h->tag : nobody);
     write_shared(s->countdown, std::uint32_t{0});
     write_shared(s->balance, std::int32_t{0});
-    s->of_heap = a;
+    s->choice = a != nullptr ? &a->choice.of_class[size_class] : nullptr;
     s->owners = owners;
     s->obj_cgroup = a != nullptr ? a->owner : 0;
     s->place = slab_place::listed;
@@ -130,11 +136,6 @@ slab *new_shared_slab(home *h, unsigned size_class) {
     return s;
 }
 
-void set_bins(heap *a, unsigned size_class, bin_word word) {
-    bin_range range = bins_of_class(size_class);
-    for (std::size_t bin = range.first; bin <= range.last; ++bin) a->front->bins[bin] = word;
-}
-
 void set_place(slab *s, slab_place place) {
     std::uint32_t live = live_slots(s);
     s->place = place;
@@ -145,11 +146,13 @@ void set_place(slab *s, slab_place place) {
     write_shared(s->balance, static_cast<std::int32_t>(live - countdown));
 }
 
+// The unit that sits in the bin of the class, of a heap or (nullptr) of all small tenants; 0: none.
+std::uint32_t &bin_of(home *h, heap *a, unsigned size_class) {
+    return a != nullptr ? a->bins[size_class] : h->shared_bins[size_class];
+}
+
 void take_out_of_bin(home *h, slab *s) {
-    if (s->kind == unit_kind::private_slab)
-        set_bins(s->of_heap, s->size_class, 0);
-    else
-        h->shared_bin[s->size_class] = 0;
+    bin_of(h, s->kind == unit_kind::private_slab ? heap_of(s) : nullptr, s->size_class) = 0;
 }
 
 bool has_slot(home *h, slab *s) { return (s->list & 1) == 0 || carve(h, s); }
@@ -160,11 +163,7 @@ void *refused() {
 }
 
 std::uint32_t &partial_list_of(home *h, slab *s) {
-    return s->kind == unit_kind::private_slab ? s->of_heap->partial[s->size_class] : h->shared_partial[s->size_class];
-}
-
-bin_word bin_now(home *h, heap *a, unsigned size_class) {
-    return a != nullptr ? a->front->bins[bins_of_class(size_class).first] : h->shared_bin[size_class];
+    return s->kind == unit_kind::private_slab ? heap_of(s)->partial[s->size_class] : h->shared_partial[s->size_class];
 }
 
 // No unit can be had. Nearly full slabs that wait for more frees are listed now. True if there was one.
@@ -183,12 +182,22 @@ bool list_all_with_room(home *h) {
     return any;
 }
 
+// Slabs that malloc has chosen may be used up while they are listed.
+void unlist_used_up(std::uint32_t &list) {
+    while (list != 0 && !has_room(slab_at(list))) {
+        slab *s = slab_at(list);
+        partial_unlink(list, s);
+        set_place(s, slab_place::full);
+    }
+}
+
 // A slab of the class with a free slot, out of every list: the last listed, else a new one; nullptr: no memory. Before it
 // says so, it looks at slabs that wait for more frees, and at those of every orphan.
 slab *find_slab(home *h, heap *a, unsigned size_class) {
     std::uint32_t &list = a != nullptr ? a->partial[size_class] : h->shared_partial[size_class];
-    if (list == 0) remote_collect(h);
-    for (std::uint64_t orphans = 0; list == 0; ++orphans) {
+    unlist_used_up(list);
+    if (list == 0 && remote_collect(h)) unlist_used_up(list);
+    for (std::uint64_t orphans = 0; list == 0; ++orphans, unlist_used_up(list)) {
         slab *s = a != nullptr ? new_private_slab(h, a, size_class) : new_shared_slab(h, size_class);
         if (s != nullptr) return s;
         if (list_all_with_room(h) && list != 0) break;
@@ -224,8 +233,8 @@ slab *warmer_slab(home *h, heap *a, slab *in_bin) {
 // nullptr: no memory.
 slab *refill_bin(home *h, heap *a, unsigned size_class) {
     slab *s = nullptr;
-    if (bin_word bin = bin_now(h, a, size_class); bin != 0) {
-        slab *in_bin = slab_of_bin(bin);
+    if (std::uint32_t bin = bin_of(h, a, size_class); bin != 0) {
+        slab *in_bin = slab_at(bin);
         if ((in_bin->list & 1) == 0) return in_bin;
         s = warmer_slab(h, a, in_bin);
         if (s == in_bin || (s == nullptr && carve(h, in_bin))) return in_bin;
@@ -239,11 +248,7 @@ slab *refill_bin(home *h, heap *a, unsigned size_class) {
     if (s == nullptr) s = find_slab(h, a, size_class);
     if (s == nullptr) return nullptr;
     set_place(s, slab_place::in_bin);
-    if (a != nullptr) {
-        set_bins(a, size_class, bin_of(s));
-    } else {
-        h->shared_bin[size_class] = bin_of(s);
-    }
+    bin_of(h, a, size_class) = unit_of(s);
     return has_slot(h, s) ? s : nullptr;
 }
 
@@ -273,9 +278,20 @@ void *alloc_shared(home *h, heap *a, unsigned size_class) {
     return slot;
 }
 
+} // namespace
+
+void heap_forget_slab(const slab *s) {
+    if (*s->choice != s) return;
+    std::uint32_t bin = heap_of(s)->bins[s->size_class];
+    *s->choice = bin != 0 ? slab_at(bin) : &always_empty_slab;
+}
+
+namespace {
+
 void discard(slab *s) {
     if (s->kind == unit_kind::private_slab) {
-        s->of_heap->nr_slabs--;
+        heap_forget_slab(s);
+        heap_of(s)->nr_slabs--;
         hooks::owner_put(s->obj_cgroup);
     }
     std::uint32_t *owners = owners_of(s);
@@ -395,12 +411,15 @@ void slot_return(home *h, slab *s, void *slot) {
 
 void *alloc_class_slow(home *h, heap *a, unsigned size_class) {
     if (hooks::accounted && (a->graduated >> size_class & 1) == 0) return alloc_shared(h, a, size_class);
-    slab *s = refill_bin(h, a, size_class);
-    if (s == nullptr) return refused();
+    slab *s = a->choice.of_class[size_class];
+    if ((s->list & 1) != 0) {
+        s = refill_bin(h, a, size_class);
+        if (s == nullptr) return refused();
+        choose(s);
+    }
     void *slot = slab_pop(s);
     if (!hooks::charge(s->account) && !hooks::charge_slow(s->account)) {
-        slab_push(s, slot);
-        add_shared(s->countdown, minus_one_slot);
+        slot_return(h, s, slot);
         return refused();
     }
     return slot;
@@ -468,8 +487,7 @@ void *malloc_charge_slow(void *slot, slab *s) {
     return settled_attempts(h, [=](home *in) mutable {
         if (slot == nullptr) return alloc_class_slow(in, in->current, size_class);
         if (hooks::charge_slow(s->account)) return slot;
-        slab_push(s, slot); // the slab sits in a bin, so it does not become empty
-        add_shared(s->countdown, minus_one_slot);
+        slot_return(in, s, slot);
         return slot = refused();
     });
 }
@@ -529,7 +547,11 @@ void free_place_slow(slab *s) {
     }
     hooks::slab_part account = s->account;
     visit here(h);
-    change_place(h, s);
+    // Unless a handler has done so: it has used the slab and freed the last slot of it once more.
+    if (is_cut(s) && s->place != slab_place::cut && read_shared(s->countdown) == 0) {
+        choose(s);
+        change_place(h, s);
+    }
     if (!hooks::uncharge(account)) hooks::uncharge_slow(account);
 }
 
@@ -544,9 +566,9 @@ void free_uncharge_slow(slab *s) {
 
 namespace {
 
-void empty_bin(home *h, bin_word bin) {
+void empty_bin(home *h, std::uint32_t bin) {
     if (bin == 0) return;
-    slab *s = slab_of_bin(bin);
+    slab *s = slab_at(bin);
     take_out_of_bin(h, s);
     set_place(s, has_room(s) ? slab_place::listed : slab_place::full);
     if (live_slots(s) == 0)
@@ -560,15 +582,15 @@ void empty_bin(home *h, bin_word bin) {
 void heap_return_empty_slabs(home *h, heap *a) {
     constexpr std::uint64_t all = ~std::uint64_t{0} >> (64 - nr_classes);
     for (std::uint64_t classes = a->graduated & all; classes != 0; classes &= classes - 1) {
-        bin_word bin = a->front->bins[bins_of_class(static_cast<unsigned>(__builtin_ctzll(classes))).first];
-        if (bin != 0 && live_slots(slab_of_bin(bin)) == 0) empty_bin(h, bin);
+        std::uint32_t bin = a->bins[__builtin_ctzll(classes)];
+        if (bin != 0 && live_slots(slab_at(bin)) == 0) empty_bin(h, bin);
     }
 }
 
 void home_return_empty_slabs(home *h) {
     for (unsigned c = 0; c < nr_classes; ++c) {
-        for (heap *a = h->heaps; a != nullptr; a = a->next) empty_bin(h, a->front->bins[bins_of_class(c).first]);
-        empty_bin(h, h->shared_bin[c]);
+        for (heap *a = h->heaps; a != nullptr; a = a->next) empty_bin(h, a->bins[c]);
+        empty_bin(h, h->shared_bins[c]);
     }
 }
 

@@ -1,23 +1,23 @@
 // Homes and heaps: what a thread allocates from.
 //
 // A home is a thread's whole stock of slabs; when the thread ends, the home is orphaned and the next thread moves in, so
-// slabs are never left behind. A heap is one tenant's share of a home: the bins that malloc looks into, and the books
+// slabs are never left behind. A heap is one tenant's share of a home: the slabs that malloc looks into, and the books
 // that hooks keep. A home's heaps all carry the home's tag, so freeing another tenant's object on the same thread is as
 // fast as freeing one's own.
 //
-//     thread_local active ──► front of a heap (tenant A) ──► bins ──► headers of slabs, one a size
-//                             front of a heap (tenant B) …    └ 0 ──► header 0, always empty: the slow path
+//     thread_local active ──► front of a heap (tenant A) ──► choice ──► headers of slabs, one a class
+//                             front of a heap (tenant B) …    └ 0 ──► slabs that are always empty: the slow path
 //
 // Small tenants do not own slabs: their objects share the home's shared slabs, which name an owner a slot. A class
 // graduates to private slabs once a heap holds a quarter slab of it.
 //
 // Threads: a home and its heaps are used by the thread that lives in them, the inbox apart. Orphaned ones are used by
 //   whoever holds the lock of adopt.cpp.
-// Owner: fronts lie in wiped memory (metadata.hpp), so a forked child finds zeros there: tag 0, empty bins. All else is copied
+// Owner: fronts lie in wiped memory (metadata.hpp), so a forked child finds zeros there: tag 0, no choice. All else is copied
 //   by the fork: a handler may fork amid a slow path, and the child then ends the call that was interrupted, in what was its
 //   parent's home, before it begins anew (visit.hpp).
 // Invariants: 1. tag is unique for ever, in a process and its forked descendants; 0 is wiped, no_tag has no home.
-//   2. bins name private slabs of the heap, or 0.
+//   2. bins and the choice name private slabs of the heap, or none.
 #pragma once
 
 #include "alloc/arena.hpp"
@@ -37,12 +37,30 @@ inline constexpr std::uint32_t max_graduated_by_traffic = 1024;
 // The home of remote frees to come: chained up to this many, then pushed with one compare-and-swap.
 inline constexpr std::uint32_t chain_max = 32;
 
+// Where malloc looks: a slab for each class. Never null.
+struct slab_choice {
+    slab *of_class[nr_classes];
+};
+// What malloc reads and nobody writes, in one piece, so that one register leads to all of it.
+struct malloc_tables {
+    slab_choice none; // all name always_empty_slab, which leads to the slow path: what a thread without a heap finds
+    class_table classes;
+};
+[[gnu::visibility("hidden")]] extern const malloc_tables tables;
+
 // What the fast path sees of a heap.
 struct heap_front {
     std::uint64_t tag = 0;
-    bin_word bins[nr_bins] = {}; // headers of slabs
+    std::uintptr_t choice = 0; // its heap's, as a distance from tables.none
     heap *of = nullptr;
 };
+[[gnu::always_inline]] inline slab *chosen_slab(const heap_front *front, std::size_t size_class) {
+    auto *choice =
+        reinterpret_cast<const slab_choice *>(reinterpret_cast<std::uintptr_t>(&tables.none) + front->choice);
+    return choice->of_class[size_class];
+}
+// A slab in which a slot has just been freed is the next that malloc looks at: that slot's line is in the cache.
+[[gnu::always_inline]] inline void choose(slab *s) { *s->choice = s; }
 
 struct heap {
     heap_front *front = nullptr; // written once
@@ -59,12 +77,18 @@ struct heap {
     std::uint32_t owner = 0;       // whom its objects are charged to: an obj_cgroup index
     std::uint32_t nr_slabs = 0;    // private slabs that name this heap
     heap *next_by_owner = nullptr; // in the home's chain
+    slab_choice choice = tables.none;
+    std::uint32_t bins[nr_classes] = {}; // units of the slabs in the bins; 0: none
     std::uint16_t shared_live[nr_classes] =
         {}; // objects in shared slabs, allocated minus freed by this home; an estimate
     std::uint32_t partial[nr_classes] =
         {}; // first unit of the list of private slabs with free slots that sit in no bin
 };
 static_assert(nr_classes <= 64);
+// Of a private slab.
+inline heap *heap_of(const slab *s) {
+    return reinterpret_cast<heap *>(reinterpret_cast<char *>(s->choice - s->size_class) - offsetof(heap, choice));
+}
 static_assert(graduation_bytes / granule_bytes < 1u << 16, "shared_live counts up to graduation");
 
 struct free_chain { // objects of one home, on their way there; linked by their second word
@@ -123,7 +147,7 @@ struct home {
     // Blocks that realloc has moved because they grew, by address: who comes again is placed where there is room.
     static constexpr unsigned nr_grown = 8;
     void *grown[nr_grown];
-    bin_word shared_bin[nr_classes];
+    std::uint32_t shared_bins[nr_classes];
     std::uint32_t shared_partial[nr_classes];
     home *next_orphan;
     home *next_home;     // all homes of the process, newest first; written once
@@ -144,7 +168,7 @@ struct thread_state {
 // constinit also here: the compiler then knows that no initialiser has to run before each use.
 [[gnu::visibility("hidden")]] extern constinit thread_local thread_state thread_here;
 
-// Zero bins, no home: what a thread points to before its first allocation and after its last farewell.
+// No choice, no home: what a thread points to before its first allocation and after its last farewell.
 [[gnu::visibility("hidden")]] extern heap_front front_of_nobody;
 
 // The home of this thread, made or adopted if need be; nullptr: no memory. Repairs a forked child first, but for a handler
@@ -187,6 +211,8 @@ void credit(home *, std::uint32_t owner, std::size_t bytes);
 
 // Puts a slot back where this thread's home is the slab's. Uncharging is the caller's.
 void slot_return(home *, slab *, void *slot);
+// malloc does not look at this private slab any more.
+void heap_forget_slab(const slab *);
 // Every slab of a heap or home that is wholly free goes back to page_source.
 void home_return_empty_slabs(home *);
 void heap_return_empty_slabs(home *, heap *);

@@ -9,11 +9,12 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 namespace allot {
 
 inline constexpr std::size_t granule_bytes = 16;
-inline constexpr std::size_t small_max_bytes = 1024;   // one load finds the bin
+inline constexpr std::size_t small_max_bytes = 1024;   // one load finds the class
 inline constexpr std::size_t medium_max_bytes = 65536; // a few instructions compute it; above: whole units
 
 inline constexpr unsigned nr_linear_classes = 8; // 16, 32 … 128
@@ -36,22 +37,27 @@ static_assert(class_bytes(nr_classes - 1) == medium_max_bytes);
 
 inline constexpr unsigned nr_small_classes = class_of(small_max_bytes) + 1;
 
-// Bins: one for each granule up to small_max_bytes (0 … 64), then one for each medium class.
-inline constexpr unsigned nr_granule_bins = small_max_bytes / granule_bytes + 1;
-inline constexpr unsigned nr_bins = nr_granule_bins + (nr_classes - nr_small_classes);
-
-constexpr std::size_t small_bin(std::size_t bytes) { return (bytes + granule_bytes - 1) / granule_bytes; }
-constexpr std::size_t medium_bin(std::size_t bytes) { return class_of(bytes) + (nr_granule_bins - nr_small_classes); }
-
-struct bin_range {
-    std::size_t first, last; // inclusive
+// Two loads instead of the computation: every class up to small_max_bytes is whole granules, every one above whole steps.
+inline constexpr std::size_t medium_step_bytes = small_max_bytes / 4;
+struct class_table {
+    std::uint8_t of_granules[small_max_bytes / granule_bytes + 1];
+    std::uint8_t of_steps[medium_max_bytes / medium_step_bytes + 1];
 };
-constexpr bin_range bins_of_class(unsigned size_class) {
-    if (size_class >= nr_small_classes)
-        return {size_class + (nr_granule_bins - nr_small_classes), size_class + (nr_granule_bins - nr_small_classes)};
-    std::size_t last = small_bin(class_bytes(size_class));
-    std::size_t first = size_class == 0 ? 0 : small_bin(class_bytes(size_class - 1)) + 1;
-    return {first, last};
+constexpr class_table make_class_table() {
+    class_table table{};
+    for (std::size_t i = 0; i < std::size(table.of_granules); ++i)
+        table.of_granules[i] = static_cast<std::uint8_t>(class_of(i * granule_bytes));
+    for (std::size_t i = 0; i < std::size(table.of_steps); ++i)
+        table.of_steps[i] = static_cast<std::uint8_t>(class_of(i * medium_step_bytes));
+    return table;
+}
+// bytes <= small_max_bytes
+[[gnu::always_inline]] constexpr std::size_t small_class(const class_table &table, std::size_t bytes) {
+    return table.of_granules[(bytes + granule_bytes - 1) / granule_bytes];
+}
+// small_max_bytes < bytes <= medium_max_bytes
+[[gnu::always_inline]] constexpr std::size_t medium_class(const class_table &table, std::size_t bytes) {
+    return table.of_steps[(bytes + medium_step_bytes - 1) / medium_step_bytes];
 }
 
 // The least size, of at least `bytes`, whose class has slots that are all aligned to `alignment`, a power of two. Multiples

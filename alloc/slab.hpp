@@ -87,20 +87,19 @@ enum class slab_place : std::uint8_t {
 
 struct alignas(64) slab {
     // Line 0: written by the owner thread on every operation.
-    std::uintptr_t list = 0;    // address of the first free slot, or unit address | 1 when there is none
-    std::uint64_t key = 0;      // links are stored xored with it; new for each life of the slab
-    std::uint64_t key_here = 0; // key ^ unit address
+    std::uintptr_t list = 0; // address of the first free slot, or unit address | 1 when there is none
+    std::uint64_t key = 0;   // links are stored xored with it; new for each life of the slab
     std::uint64_t owner = 0;
     [[no_unique_address]] hooks::slab_part account = {};
+    slab **choice = nullptr;     // private slabs: where the heap that allocates from it says which slab is next
+    std::uint32_t key_upper = 0; // the upper half of remote_key
     std::uint32_t countdown = 0;
     std::uint32_t inverse = 0; // of the slot size, see slot_starts_at
     std::uint32_t inverse_limit = 0;
-    std::int32_t balance = 0; // live slots - countdown; changes with the place
 
     // Line 1: read by threads that free from afar.
     alignas(64) home *at_home = nullptr; // whose inbox takes remote frees
-    heap *of_heap = nullptr;             // private slabs: the heap that allocates from it
-    std::uint64_t remote_key = 0;        // a copy of key_here
+    std::uint64_t remote_key = 0;        // key ^ unit address
     std::uint32_t slot_bytes = 0;
     std::uint8_t size_class = 0;
     unit_kind kind = unit_kind::unmapped;
@@ -112,6 +111,7 @@ struct alignas(64) slab {
     std::uint32_t generation = 0;     // of the process that made it (fork.hpp)
     std::uint32_t next = 0, prev = 0; // units, in the list of partial slabs
     std::uint32_t carved = 0;         // slots that were ever listed or handed out in this life
+    std::int32_t balance = 0;         // live slots - countdown; changes with the place
     union {
         std::uint32_t capacity = 0;
         std::uint32_t large_slack; // large blocks: usable bytes beyond what was asked for
@@ -165,10 +165,9 @@ inline std::uint64_t &first_word(void *slot) { return *static_cast<std::uint64_t
 // accident. The lower half is left alone because programs write it in small pieces: a load that spans a store of eight
 // bytes (malloc's zero) and a later one of one byte waits until both have left the core.
 [[gnu::always_inline]] inline bool may_be_marked_free(const void *slot, const slab *s) {
-    std::uint32_t word, key;
+    std::uint32_t word;
     __builtin_memcpy(&word, static_cast<const char *>(slot) + 4, sizeof word);
-    __builtin_memcpy(&key, reinterpret_cast<const char *>(&s->key_here) + 4, sizeof key);
-    return word == key;
+    return word == s->key_upper;
 }
 
 // The word says that this slot, or whichever slot of the unit carries it, was freed and not handed out since.

@@ -109,6 +109,7 @@ heap *new_heap(home *h) {
     if (memory == nullptr) return nullptr;
     heap *a = new (memory) heap{.front = new (seen) heap_front{}};
     a->front->of = a;
+    a->front->choice = reinterpret_cast<std::uintptr_t>(&a->choice) - reinterpret_cast<std::uintptr_t>(&tables.none);
     a->next = h->heaps;
     __atomic_store_n(&h->heaps, a, __ATOMIC_RELEASE);
     h->nr_heaps++;

@@ -103,7 +103,7 @@ namespace {
 
 // nullptr: it takes a slow path.
 void *pop_and_charge(heap *a, std::size_t size) {
-    slab *s = slab_of_bin(a->front->bins[size <= small_max_bytes ? small_bin(size) : medium_bin(size)]);
+    slab *s = a->choice.of_class[class_of(size)];
     if ((s->list & 1) != 0) return nullptr;
     void *slot = slab_pop(s);
     if (hooks::charge(s->account)) return slot;
@@ -143,7 +143,7 @@ bool trace_fast_free_slow(home *h, slab *s, void *block) {
     slab_push(s, block);
     if (add_shared(s->countdown, minus_one_slot) == 0)
         free_place_slow(s);
-    else if (!hooks::uncharge(s->account))
+    else if (choose(s); !hooks::uncharge(s->account))
         free_uncharge_slow(s);
     return true;
 }

@@ -1,7 +1,7 @@
 // Recording: what slow paths tell a trace, where one is asked for.
 //
 // It costs nothing where it is not: no fast path knows of it. While a process records, thread_here.active is blank for ever
-// (active.hpp): each operation finds empty bins or another tag, takes its slow path, and is told here. There the operation
+// (active.hpp): each operation finds no slab or another tag, takes its slow path, and is told here. There the operation
 // is done as the fast path would do it, so that a recorded program allocates as others do.
 //
 // What a handler allocates that interrupts a slow path, from the reserve, is not charged and not recorded. What a parent

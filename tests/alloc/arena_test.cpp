@@ -13,23 +13,23 @@ BOOST_AUTO_TEST_CASE(before_the_start_nothing_is_inside_and_the_first_header_has
     BOOST_TEST(!arena_contains(&outside));
     BOOST_TEST(!arena_contains(nullptr));
     BOOST_TEST(granule_of(nullptr) >= arena.granules);
-    BOOST_TEST((slab_of_bin(0)->list & 1) == 1u);
+    BOOST_TEST((slab_at(0)->list & 1) == 1u);
+    BOOST_TEST((always_empty_slab.list & 1) == 1u);
 }
 
 BOOST_FIXTURE_TEST_CASE(after_the_start_the_first_header_has_no_slot_and_no_owner, allocated) {
-    slab *never = slab_of_bin(0);
+    slab *never = slab_at(0);
     BOOST_TEST((never->list & 1) == 1u);
     BOOST_TEST(never->owner == nobody);
     BOOST_TEST((never->kind == unit_kind::abandoned));
 }
 
-BOOST_FIXTURE_TEST_CASE(units_headers_and_bins_name_each_other, allocated) {
+BOOST_FIXTURE_TEST_CASE(units_and_headers_name_each_other, allocated) {
     for (std::uint32_t unit = 0; unit < arena_frontier(); ++unit) {
         slab *s = slab_at(unit);
         BOOST_TEST_REQUIRE(unit_of(s) == unit);
         BOOST_TEST_REQUIRE(address_of(s) % unit_bytes == 0u);
         BOOST_TEST_REQUIRE(slab_of(reinterpret_cast<void *>(address_of(s) + unit_bytes - 1)) == s);
-        BOOST_TEST_REQUIRE(slab_of_bin(bin_of(s)) == s);
     }
 }
 

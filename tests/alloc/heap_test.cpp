@@ -11,6 +11,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace allot;
@@ -248,6 +249,46 @@ BOOST_FIXTURE_TEST_CASE(a_freed_slot_is_the_next_one_handed_out, allocated) {
         heap_free(keep);
     }
     heap_set_active(top);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_slot_freed_last_is_the_next_handed_out_whichever_slab_it_is_in, allocated) {
+    heap_set_active(tenant_default());
+    constexpr std::size_t in_slab = unit_bytes / 4096;
+    std::vector<void *> held;
+    for (std::size_t i = 0; i < 3 * in_slab; ++i) held.push_back(heap_malloc(4096));
+    for (std::size_t at : {std::size_t{5}, 2 * in_slab + 5, in_slab + 5, std::size_t{6}}) {
+        heap_free(held[at]);
+        BOOST_TEST(heap_malloc(4096) == held[at]);
+    }
+    free_all(held);
+}
+
+// Slabs are listed by the first frees, used up by the mallocs that follow them there, and needed again afterwards: found with
+// room or not, they must be told apart.
+BOOST_FIXTURE_TEST_CASE(slabs_that_are_used_up_while_they_are_listed_are_found_again_once_they_have_room, allocated) {
+    heap_set_active(tenant_default());
+    constexpr std::size_t in_slab = unit_bytes / 4096;
+    std::vector<void *> held;
+    for (std::size_t i = 0; i < 4 * in_slab; ++i) held.push_back(heap_malloc(4096));
+    std::uint32_t in_use = units_in_use();
+    for (int round = 0; round < 20; ++round) {
+        // Some of each slab, slab by slab; then as many again: no slab is new, and each block is one of those.
+        std::vector<void *> freed;
+        for (std::size_t i = 0; i < held.size(); i += 4) freed.push_back(std::exchange(held[i], nullptr));
+        free_all(freed);
+        for (void *&p : held)
+            if (p == nullptr) p = heap_malloc(4096);
+        BOOST_TEST_REQUIRE(units_in_use() == in_use);
+        // Hand to hand in one slab after the other, which leaves each of them full and chosen in its turn.
+        for (std::size_t i = 1; i < held.size(); i += 3) {
+            heap_free(held[i]);
+            held[i] = heap_malloc(4096);
+        }
+        BOOST_TEST_REQUIRE(units_in_use() == in_use);
+    }
+    std::sort(held.begin(), held.end());
+    BOOST_TEST((std::adjacent_find(held.begin(), held.end()) == held.end()));
+    free_all(held);
 }
 
 BOOST_FIXTURE_TEST_CASE(empty_slabs_go_back_one_by_one, allocated) {

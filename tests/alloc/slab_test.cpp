@@ -61,17 +61,17 @@ BOOST_AUTO_TEST_CASE(a_slot_is_marked_free_from_push_to_pop_and_by_its_own_slabs
     auto address = reinterpret_cast<std::uintptr_t>(unit.get());
     slab s{};
     s.key = 0x9e3779b97f4a7c15;
-    s.key_here = s.key ^ address;
+    s.remote_key = s.key ^ address;
     s.list = end_of_list(address);
     void *first = unit.get(), *second = reinterpret_cast<void *>(address + 64);
     slab_push(&s, first); // its link is the end of the list
     slab_push(&s, second);
-    BOOST_TEST(marked_free(first_word(first), s.key_here));
-    BOOST_TEST(marked_free(first_word(second), s.key_here));
-    BOOST_TEST(!marked_free(first_word(second), s.key_here ^ (std::uint64_t{1} << 40)));
+    BOOST_TEST(marked_free(first_word(first), s.remote_key));
+    BOOST_TEST(marked_free(first_word(second), s.remote_key));
+    BOOST_TEST(!marked_free(first_word(second), s.remote_key ^ (std::uint64_t{1} << 40)));
     BOOST_TEST(slab_pop(&s) == second);
-    BOOST_TEST(!marked_free(first_word(second), s.key_here));
-    BOOST_TEST(!marked_free(address, s.key_here)); // what a program may well store there
+    BOOST_TEST(!marked_free(first_word(second), s.remote_key));
+    BOOST_TEST(!marked_free(address, s.remote_key)); // what a program may well store there
 }
 
 BOOST_AUTO_TEST_CASE(what_other_threads_read_is_not_on_the_line_that_the_owner_writes) {
