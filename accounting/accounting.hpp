@@ -65,6 +65,11 @@ inline bool tenant_is_of(allot_tenant *handle, const std::atomic<std::uint32_t> 
     return generation.load(std::memory_order_acquire) ==
            static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(handle) >> 32);
 }
+// How many tenants of this process have ended, each after its generation had changed; and the uppermost bit, which whoever wants
+// nobody to go by that for a while sets and clears. Written under the registry lock, or by who owns the bit, release; read by
+// anyone, acquire: while the number stays the same, so do the generations that are read after it.
+[[gnu::visibility("hidden")]] extern constinit std::atomic<std::uint64_t> tenants_ended;
+inline constexpr std::uint64_t tenants_ended_is_moot = std::uint64_t{1} << 63;
 // Whom the objects of that handle belong to now. The caller holds a reference.
 allot_tenant *tenant_of(std::uint32_t obj_cgroup);
 

@@ -23,6 +23,8 @@
 
 namespace allot {
 
+constinit std::atomic<std::uint64_t> tenants_ended{0};
+
 namespace {
 
 static_assert(offsetof(tenant, on_refusal) == offsetof(tenant, obj_cgroup) + sizeof(tenant::obj_cgroup) &&
@@ -304,6 +306,7 @@ void free_tenant(tenant &t) {
         region().default_tenant.store(parent.index, std::memory_order_release);
     // release: who still sees the old generation sees the record as it was; see obj_cgroup_of.
     t.generation.fetch_add(1, std::memory_order_release);
+    tenants_ended.fetch_add(1, std::memory_order_release);
     t.state.store(tenant_state::ended, std::memory_order_release);
     if (external_held(t) == 0) free_ended(t);
 }

@@ -46,6 +46,14 @@ struct accounted_hooks {
     static bool heap_serves(const heap_part &heap, allot_tenant *tenant) {
         return heap.tenant == tenant && heap.generation != nullptr && tenant_is_of(tenant, *heap.generation);
     }
+    static std::uint64_t tenants_ended() { return tenants_ended_if_not_moot() & ~allot::tenants_ended_is_moot; }
+    static std::uint64_t tenants_ended_if_not_moot() { return allot::tenants_ended.load(std::memory_order_acquire); }
+    static void tenants_ended_is_moot() {
+        allot::tenants_ended.fetch_or(allot::tenants_ended_is_moot, std::memory_order_acq_rel);
+    }
+    static void tenants_ended_counts() {
+        allot::tenants_ended.fetch_and(~allot::tenants_ended_is_moot, std::memory_order_acq_rel);
+    }
     static allot_tenant *heap_tenant(const heap_part &heap) {
         if (heap_serves(heap, heap.tenant)) [[likely]]
             return heap.tenant;

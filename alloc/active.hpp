@@ -8,10 +8,14 @@
 //
 // Two rare visitors rely on an order here, and pay for it with a membarrier, so that the thread pays nothing:
 //   mover:  request, membarrier, blank the pointer          thread: pointer, then request
-//   reset:  say which tenant, membarrier, look at works_for   thread: works_for, then which tenant is being reset
+//   reset:  say which tenant, membarrier, look at goes_to     thread: goes_to or chosen, then which tenant is being reset
+//           and chosen
 // Either the thread sees what the other one has said, or the other one comes after and sees (or overwrites) what it has
 // stored. Without membarrier both pass through one shared word instead. So whoever writes the pointer looks for a request
 // afterwards: begin_to_work, serve_requests, and each change of tenant or scope.
+//
+// A change to a tenant that the thread has worked for before is no slow path: its heap is found in the table of switches.hpp,
+// chosen, and shown. That one is being reset is seen by what says whether the table is right, and leads to the slow path.
 //
 // Threads: the home's own, not amid a slow path, unless it says otherwise.
 // Invariants: 1. thread_here.active is the front of home::current, or front_of_nobody with somebody's request on its way or served, or for
@@ -44,6 +48,10 @@ public:
 private:
     allot_tenant *tenant_;
 };
+
+// A block of up to 64 KiB for a living tenant that the thread has worked for, with no more ado than malloc's; nullptr: that
+// takes a switch there and back, or cannot be.
+[[nodiscard]] void *heap_malloc_in_known(allot_tenant *, std::size_t size);
 
 // The living tenant that a handle stands for.
 [[nodiscard]] allot_tenant *living(allot_tenant *);

@@ -48,7 +48,7 @@ home *take_orphan_locked() {
 void enter_locked(home *h) {
     h->thread = &thread_here;
     h->thread_id.store(os_tid(), std::memory_order_relaxed);
-    h->works_for.store(nullptr, std::memory_order_release); // as in active.cpp; also for who lived here before
+    h->goes_to.store(nullptr, std::memory_order_release); // as in active.cpp; also for who lived here before
     h->move_to.store(nullptr, std::memory_order_relaxed);
 }
 
@@ -115,11 +115,12 @@ void home_leave(home *h) {
     h->chosen.store(nullptr, std::memory_order_relaxed);
     write_shared(thread_here.active, &front_of_nobody);
     thread_here.in_home = nullptr;
+    thread_here.switches = nullptr;
     h->busy = false;
     lock_guard guard(all.lock);
     h->thread = nullptr;
     h->thread_id.store(0, std::memory_order_relaxed);
-    h->works_for.store(nullptr, std::memory_order_release);
+    h->goes_to.store(nullptr, std::memory_order_release);
     h->next_orphan = all.orphans;
     all.orphans = h;
     // seq_cst, as in remote_flush: whoever pushes either sees the orphan and collects for it, or is collected here.

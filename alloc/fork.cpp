@@ -29,6 +29,7 @@ void fork_begin_anew() {
     thread_moves_child_start();
     write_shared(thread_here.active, &front_of_nobody);
     thread_here.in_home = nullptr;
+    thread_here.switches = nullptr;
     hooks::child_start();
 }
 

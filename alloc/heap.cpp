@@ -26,7 +26,7 @@ constinit const malloc_tables tables = [] {
     return t;
 }();
 constinit heap_front front_of_nobody{.tag = no_tag};
-constinit thread_local thread_state thread_here{&front_of_nobody, nullptr, nullptr, 0, 0, 0};
+constinit thread_local thread_state thread_here{&front_of_nobody, nullptr, nullptr, nullptr, 0, 0, 0};
 
 namespace {
 
@@ -464,6 +464,20 @@ void *alloc_amid_slow_path(std::size_t size, std::size_t alignment) {
     errno = error;
     fork_repair();
     return heap_aligned_alloc(alignment, size);
+}
+
+void *malloc_from_choice(heap *a, std::size_t size) {
+    if (size > medium_max_bytes) return nullptr;
+    slab *s = a->choice.of_class[size <= small_max_bytes ? small_class(tables.classes, size)
+                                                         : medium_class(tables.classes, size)];
+    if ((s->list & 1) != 0) return nullptr;
+    void *slot = slab_pop(s);
+    if (hooks::charge(s->account)) [[likely]]
+        return slot;
+    (void)hooks::uncharge(s->account); // a slow path that is due remains due
+    slab_push(s, slot);
+    add_shared(s->countdown, minus_one_slot);
+    return nullptr;
 }
 
 void *malloc_slow(std::size_t size) {

@@ -77,6 +77,7 @@ struct heap {
     std::uint32_t owner = 0;       // whom its objects are charged to: an obj_cgroup index
     std::uint32_t nr_slabs = 0;    // private slabs that name this heap
     heap *next_by_owner = nullptr; // in the home's chain
+    allot_tenant *known_as = nullptr; // in the home's table of switches; nullptr: it is not there
     slab_choice choice = tables.none;
     std::uint32_t bins[nr_classes] = {}; // units of the slabs in the bins; 0: none
     std::uint16_t shared_live[nr_classes] =
@@ -98,6 +99,7 @@ struct free_chain { // objects of one home, on their way there; linked by their 
 };
 
 class trace_stream;
+struct switch_table;
 struct thread_state;
 enum class home_state : std::uint32_t { wiped, lived_in, orphaned };
 
@@ -110,28 +112,28 @@ struct home {
 
     alignas(64) std::uint64_t tag;
     std::uint32_t generation; // of the process that made it: see fork.hpp
-    bool busy;                // inside a slow path; a signal handler that finds it set keeps its hands off
+    bool busy;                // inside a slow path or a switch; a signal handler that finds it set keeps its hands off
     // What such handlers freed, linked by the second word; the visit that they interrupted frees it when it ends. Written by
     // this thread and its handlers alone. relaxed: they are in order.
     std::atomic<void *> postponed;
-    heap *heaps;   // newest first; the list only grows, and is walked by others
-    heap *own;     // of the process's tenant
     heap *current; // whom the thread allocates for; written by it alone
-    // The heap of the tenant below. Written by the thread, release; read by who resets its tenant, acquire.
+    // The heap of the tenant that the thread has chosen, which an unaccounted scope does not change. Written by the thread,
+    // release; read by who resets the tenant, acquire, or lists its threads; see active.hpp.
     std::atomic<heap *> chosen;
-    // The tenant that the thread has chosen, which an unaccounted scope does not change. Written by the thread, release; read
-    // by who resets the tenant, acquire, or lists its threads; see active.hpp.
-    std::atomic<allot_tenant *> works_for;
     // What another thread asks for: a tenant to work for from now on. Written by movers, release; taken by the thread.
     std::atomic<allot_tenant *> move_to;
+    // How many tenants had ended when thread_state::active_tenant was last seen to live.
+    std::uint64_t active_ended;
+    // The tenant that the thread is about to choose, while it looks for the heap. Written and read as `chosen`.
+    std::atomic<allot_tenant *> goes_to;
+    switch_table *switches; // made when the thread chooses a tenant; wiped memory
+    heap *heaps;            // newest first; the list only grows, and is walked by others
+    heap *own;              // of the process's tenant
     // Who lives here: written under the orphans' lock, so that who holds it may write to the thread's own storage.
     thread_state *thread;
     std::atomic<std::uint32_t> thread_id; // read without the lock by who lists threads
     static constexpr unsigned nr_by_owner = 512;
     heap *by_owner[nr_by_owner]; // chains of the heaps whose owners have this remainder
-    // Heaps by the low bits of the handles that led to them last; a heap that serves another tenant by now says so itself.
-    static constexpr unsigned nr_by_tenant = 1024;
-    heap *by_tenant[nr_by_tenant];
     heap *reuse_next; // where the search for a heap to reuse goes on; nullptr: at the first
     std::uint32_t nr_heaps, graduated_by_traffic;
     // How many heaps there may be beyond the usual before those that own no slab are reused. It grows as tenants whose heaps
@@ -158,9 +160,10 @@ struct thread_state {
     // Where the fast path allocates: never null. Written by the thread, and with front_of_nobody by others; see active.hpp.
     heap_front *active;
     home *in_home; // nullptr: none yet, or none any more; in a child a parent's, until its first call
-    // A handle, since a handle knows when its tenant is gone: chosen by the thread or its mover, also for when there is no
-    // home to open a heap in, or another one. nullptr: the process's tenant.
+    // A handle, since a handle knows when its tenant is gone: chosen by the thread or its mover, also for when it gets another
+    // home. nullptr: the process's tenant.
     allot_tenant *active_tenant;
+    switch_table *switches;    // the home's; nullptr: each switch is a slow one
     std::uint16_t unaccounted; // scopes entered
     std::uint8_t farewells;    // how often the thread's destructor ran
     std::uint8_t moves_wait;   // scopes entered in which another thread's request to move is not served
@@ -186,6 +189,8 @@ struct thread_state {
 void heap_comes_back(home *, allot_tenant *);
 
 // --- slow paths, each reached by a tail call from fast_path.hpp ------------------------------------------------------
+// As the fast path of malloc, of any heap of this thread's home; nullptr: that takes a slow path.
+[[nodiscard]] void *malloc_from_choice(heap *, std::size_t size);
 [[nodiscard]] void *malloc_slow(std::size_t size);
 [[nodiscard]] void *malloc_charge_slow(void *slot, slab *); // the context's word passed its bound
 void free_slow(void *p);                                    // not private, not ours, misused, foreign

@@ -14,7 +14,7 @@ constinit std::uint64_t *fork_mark_here = nullptr;
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 16;
-constexpr std::size_t max_wiped_chunks = 1024; // 64 MiB: fronts of more than 100,000 heaps
+constexpr std::size_t max_wiped_chunks = 4096; // 256 MiB: fronts of more than 400,000 heaps
 constexpr unsigned nr_orders = 17;             // 16 bytes … 1 MiB
 
 struct free_piece {

@@ -57,6 +57,10 @@ concept object_hooks = requires(typename H::slab_part &slab, typename H::heap_pa
     {
         H::heap_serves(heap, tenant)
         } -> std::same_as<bool>; // it was opened for the tenant, who lives; false: perhaps not
+    { H::tenants_ended() } -> std::same_as<std::uint64_t>; // while it stays the same, handles stay as valid as they are
+    { H::tenants_ended_if_not_moot() } -> std::same_as<std::uint64_t>; // another number between the next two
+    {H::tenants_ended_is_moot()};
+    {H::tenants_ended_counts()};
     { H::heap_tenant(heap) } -> std::same_as<allot_tenant *>; // whom its owner belongs to now
     { H::tenant_of_owner(owner) } -> std::same_as<allot_tenant *>;
     {H::owner_path(owner, path, bytes)}; // for messages: where the tenant stands; "" if that means nothing
@@ -101,6 +105,10 @@ struct null_hooks {
     static std::uint32_t owner_get(allot_tenant *) { return 1; }
     static std::uint32_t owner_now(allot_tenant *) { return 1; }
     static bool heap_serves(const heap_part &, allot_tenant *) { return true; }
+    static std::uint64_t tenants_ended() { return 0; }
+    static std::uint64_t tenants_ended_if_not_moot() { return 0; }
+    static void tenants_ended_is_moot() {}
+    static void tenants_ended_counts() {}
     static allot_tenant *heap_tenant(const heap_part &) { return nullptr; }
     static allot_tenant *tenant_of_owner(std::uint32_t) { return nullptr; }
     static void owner_path(std::uint32_t, char *path, std::size_t) { *path = '\0'; }

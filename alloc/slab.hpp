@@ -55,6 +55,12 @@ template<typename T>
     return word += d;
 }
 #endif
+// Of a word that others change by atomic operations.
+template<typename T>
+[[gnu::always_inline]] inline T read_shared(const std::atomic<T> &word) {
+    static_assert(sizeof word == sizeof(T) && std::atomic<T>::is_always_lock_free);
+    return read_shared(reinterpret_cast<const T &>(word));
+}
 template<typename T>
 [[gnu::always_inline]] inline void write_shared(T &word, T value) {
     __atomic_store_n(&word, value, __ATOMIC_RELAXED);

@@ -8,6 +8,7 @@
 #include "alloc/lock.hpp"
 #include "alloc/metadata.hpp"
 #include "alloc/page_source.hpp"
+#include "alloc/switches.hpp"
 #include "alloc/thread_moves.hpp"
 #include "alloc/visit.hpp"
 
@@ -34,6 +35,7 @@ void thread_ends(void *) {
     if (thread_here.in_home != nullptr) home_leave(thread_here.in_home);
     write_shared(thread_here.active, &front_of_nobody);
     thread_here.in_home = nullptr;
+    thread_here.switches = nullptr;
 }
 
 bool start_process() {
@@ -89,6 +91,7 @@ std::uint32_t hash_of(allot_tenant *handle) {
 }
 
 void close_idle_heap(home *h, heap *a) {
+    switches_forget(h, a);
     hooks::heap_close(a->account);
     std::uint32_t hash = hash_of(hooks::tenant_of_owner(a->owner)); // of its heir if it is gone: then nobody comes back
     h->closed[hash % home::nr_closed] = hash;

@@ -88,6 +88,10 @@ struct linux_hooks {
     static std::uint32_t owner_get(allot_tenant *);
     static std::uint32_t owner_now(allot_tenant *tenant) { return owner_get(tenant); }
     static bool heap_serves(const heap_part &, allot_tenant *) { return false; }
+    static std::uint64_t tenants_ended() { return 0; }
+    static std::uint64_t tenants_ended_if_not_moot() { return 0; }
+    static void tenants_ended_is_moot() {}
+    static void tenants_ended_counts() {}
     static allot_tenant *heap_tenant(const heap_part &heap) { return tenant_of_owner(heap.index); }
     static allot_tenant *tenant_of_owner(std::uint32_t);
     static void owner_path(std::uint32_t, char *path, std::size_t) { *path = '\0'; }

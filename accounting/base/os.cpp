@@ -76,10 +76,9 @@ constexpr int anonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 // This thread's id. Written and read by this thread alone, also in its signal handlers, where both write the same.
 constinit thread_local std::uint32_t cached_tid = 0;
 
-// Written at start and by tests; read by everyone who drains. relaxed: whoever starts a thread orders it.
-constinit std::atomic<membarrier_mode> barrier_mode{membarrier_mode::unavailable};
-
 } // namespace
+
+constinit std::atomic<membarrier_mode> membarrier_mode_here{membarrier_mode::unavailable};
 
 std::uintptr_t os_map(std::size_t bytes) { return map(0, bytes, PROT_READ | PROT_WRITE, anonymous, -1, 0); }
 std::uintptr_t os_reserve(std::size_t bytes) { return map(0, bytes, PROT_NONE, anonymous, -1, 0); }
@@ -374,7 +373,7 @@ signals_blocked::~signals_blocked() {
 membarrier_mode os_membarrier_start() {
     long result = os_call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
     membarrier_mode mode = failed(result) ? membarrier_mode::unavailable : membarrier_mode::private_expedited;
-    barrier_mode.store(mode, std::memory_order_relaxed);
+    os_set_membarrier_mode(mode);
     return mode;
 }
 
@@ -388,8 +387,7 @@ bool os_membarrier(membarrier_mode mode) {
     return !failed(os_call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));
 }
 
-void os_set_membarrier_mode(membarrier_mode mode) { barrier_mode.store(mode, std::memory_order_relaxed); }
-membarrier_mode os_membarrier_mode() { return barrier_mode.load(std::memory_order_relaxed); }
+void os_set_membarrier_mode(membarrier_mode mode) { membarrier_mode_here.store(mode, std::memory_order_relaxed); }
 
 bool os_register_membarrier_of_all() {
     return !failed(os_call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0));

@@ -136,7 +136,10 @@ membarrier_mode os_membarrier_start();
 // For tests, and for a process that is about to forbid itself system calls. Call through membarrier_forbid() where
 // contexts may hold stock.
 void os_set_membarrier_mode(membarrier_mode);
-membarrier_mode os_membarrier_mode();
+// Written at start, by tests, and where a process stops calling membarrier; read by everyone who drains or is to be ordered
+// by it. relaxed: whoever starts a thread orders it.
+[[gnu::visibility("hidden")]] extern constinit std::atomic<membarrier_mode> membarrier_mode_here;
+inline membarrier_mode os_membarrier_mode() { return membarrier_mode_here.load(std::memory_order_relaxed); }
 // Orders the threads of all processes that have registered for it, and this thread. False: refused.
 [[nodiscard]] bool os_register_membarrier_of_all();
 [[nodiscard]] bool os_membarrier_of_all();

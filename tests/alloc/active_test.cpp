@@ -4,6 +4,7 @@
 #include "accounting/base/os.hpp"
 #include "alloc/active.hpp"
 #include "tests/support/allocated.hpp"
+#include "tests/support/child.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -43,18 +44,20 @@ BOOST_FIXTURE_TEST_CASE(a_handler_amid_a_slow_path_serves_nothing, allocated) {
     heap_set_active(top);
 }
 
-BOOST_FIXTURE_TEST_CASE(works_for_is_what_was_chosen_also_in_an_unaccounted_scope, allocated) {
+BOOST_FIXTURE_TEST_CASE(an_unaccounted_scope_leaves_what_was_chosen, allocated) {
     home *h = home_here();
     allot_tenant *a = make("/case/a");
     heap_set_active(a);
-    BOOST_TEST(h->works_for == a);
+    auto of = [](const heap *chosen) { return hooks::tenant_of_owner(chosen->owner); };
+    BOOST_TEST(of(h->chosen) == a);
     heap_unaccounted_begin();
-    BOOST_TEST(h->works_for == a);
-    BOOST_TEST(hooks::tenant_of_owner(h->current->owner) == tenant_root());
+    BOOST_TEST(of(h->chosen) == a);
+    BOOST_TEST(of(h->current) == tenant_root());
     heap_unaccounted_end();
-    BOOST_TEST(hooks::tenant_of_owner(h->current->owner) == a);
+    BOOST_TEST(of(h->current) == a);
     heap_set_active(top);
-    BOOST_TEST(h->works_for == top);
+    BOOST_TEST(of(h->chosen) == top);
+    BOOST_TEST(!h->goes_to.load());
     BOOST_TEST(living(a) == a);
     destroy_below("/case/a");
     BOOST_TEST(living(a) == top);
@@ -109,4 +112,22 @@ BOOST_FIXTURE_TEST_CASE(who_chooses_a_closed_tenant_waits_until_it_is_open, allo
     }
     other.join();
     BOOST_TEST(inside);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_child_of_a_fork_amid_a_reset_knows_of_none, allocated) {
+    allot_tenant *a = make("/case/a");
+    BOOST_TEST(hooks::tenants_ended_if_not_moot() == hooks::tenants_ended());
+    {
+        tenant_closed closed(a);
+        BOOST_TEST(hooks::tenants_ended_if_not_moot() != hooks::tenants_ended());
+        child_end end = in_child([] {
+            heap_start();
+            if (hooks::tenants_ended_if_not_moot() != hooks::tenants_ended()) return 1;
+            allot_tenant *own = tenant_create_path("/own");
+            { tenant_closed again(own); }
+            return hooks::tenants_ended_if_not_moot() == hooks::tenants_ended() ? 0 : 2;
+        });
+        BOOST_TEST(end.exited_with(0), end.status);
+    }
+    BOOST_TEST(hooks::tenants_ended_if_not_moot() == hooks::tenants_ended());
 }
