@@ -74,9 +74,9 @@ struct heap {
     // What slow paths were asked for, and what that took, weighted by the slots it made ready. Written by the thread, read by
     // who estimates what is requested.
     std::uint64_t sampled_requested = 0, sampled_usable = 0;
-    std::uint32_t owner = 0;       // whom its objects are charged to: an obj_cgroup index
-    std::uint32_t nr_slabs = 0;    // private slabs that name this heap
-    heap *next_by_owner = nullptr; // in the home's chain
+    std::uint32_t owner = 0;          // whom its objects are charged to: an obj_cgroup index
+    std::uint32_t nr_slabs = 0;       // private slabs that name this heap
+    heap *next_by_owner = nullptr;    // in the home's chain
     allot_tenant *known_as = nullptr; // in the home's table of switches; nullptr: it is not there
     slab_choice choice = tables.none;
     std::uint32_t bins[nr_classes] = {}; // units of the slabs in the bins; 0: none
@@ -102,6 +102,14 @@ class trace_stream;
 struct switch_table;
 struct thread_state;
 enum class home_state : std::uint32_t { wiped, lived_in, orphaned };
+
+// Of a home with more than a few heaps; not constructed, so that only pages that are used are touched.
+struct home_tables {
+    static constexpr std::uint32_t heaps_without = 8;
+    static constexpr unsigned nr_by_owner = 512, nr_closed = 1024;
+    heap *by_owner[nr_by_owner];     // chains of the heaps whose owners have this remainder
+    std::uint32_t closed[nr_closed]; // hashes of the handles of tenants whose heaps were reused
+};
 
 struct home {
     // Line 0: written by other threads. Head of the chain of objects that they freed. Pushed with release, taken with
@@ -132,15 +140,12 @@ struct home {
     // Who lives here: written under the orphans' lock, so that who holds it may write to the thread's own storage.
     thread_state *thread;
     std::atomic<std::uint32_t> thread_id; // read without the lock by who lists threads
-    static constexpr unsigned nr_by_owner = 512;
-    heap *by_owner[nr_by_owner]; // chains of the heaps whose owners have this remainder
-    heap *reuse_next; // where the search for a heap to reuse goes on; nullptr: at the first
+    home_tables *tables;                  // nullptr: few heaps
+    heap *reuse_next;                     // where the search for a heap to reuse goes on; nullptr: at the first
     std::uint32_t nr_heaps, graduated_by_traffic;
     // How many heaps there may be beyond the usual before those that own no slab are reused. It grows as tenants whose heaps
     // were reused become active again; they are remembered by a hash of their handles. It ends with the thread.
     std::uint32_t more_heaps;
-    static constexpr unsigned nr_closed = 1024;
-    std::uint32_t closed[nr_closed];
     free_chain outgoing;
     std::uint64_t next_key; // state of the generator of slab keys
     // The first of the slots listed last, where nothing behind it was ever touched: all zero but for its first word.
@@ -181,7 +186,12 @@ struct thread_state {
 [[nodiscard]] heap *heap_for_owner(home *, std::uint32_t owner);
 // The same, nullptr where it has none.
 [[nodiscard]] inline heap *heap_known(const home *h, std::uint32_t owner) {
-    heap *a = h->by_owner[owner % home::nr_by_owner];
+    if (h->tables == nullptr) { // they are few
+        heap *a = h->heaps;
+        while (a != nullptr && a->owner != owner) a = a->next;
+        return a;
+    }
+    heap *a = h->tables->by_owner[owner % home_tables::nr_by_owner];
     while (a != nullptr && a->owner != owner) a = a->next_by_owner;
     return a;
 }

@@ -79,8 +79,24 @@ heap *idle_heap_to_reuse(home *h, std::uint32_t looks) {
     return nullptr;
 }
 
+void join_chain(home *h, heap *a) {
+    heap *&chain = h->tables->by_owner[a->owner % home_tables::nr_by_owner];
+    a->next_by_owner = chain;
+    chain = a;
+}
+
+// Where there is no memory for them the list of heaps is walked, however long.
+void note_owner(home *h, heap *a) {
+    if (h->tables != nullptr) return join_chain(h, a);
+    if (h->nr_heaps <= home_tables::heaps_without) return;
+    h->tables = static_cast<home_tables *>(lasting_alloc(sizeof(home_tables))); // zero as they are
+    if (h->tables == nullptr) return;
+    for (heap *each = h->heaps; each != nullptr; each = each->next) join_chain(h, each);
+}
+
 void leave_chain(home *h, heap *a) {
-    heap **at = &h->by_owner[a->owner % home::nr_by_owner];
+    if (h->tables == nullptr) return;
+    heap **at = &h->tables->by_owner[a->owner % home_tables::nr_by_owner];
     while (*at != a) at = &(*at)->next_by_owner;
     *at = a->next_by_owner;
 }
@@ -94,7 +110,7 @@ void close_idle_heap(home *h, heap *a) {
     switches_forget(h, a);
     hooks::heap_close(a->account);
     std::uint32_t hash = hash_of(hooks::tenant_of_owner(a->owner)); // of its heir if it is gone: then nobody comes back
-    h->closed[hash % home::nr_closed] = hash;
+    if (h->tables != nullptr) h->tables->closed[hash % home_tables::nr_closed] = hash;
     hooks::owner_put(a->owner);
     leave_chain(h, a);
     h->graduated_by_traffic -= a->graduated_by_traffic;
@@ -141,14 +157,14 @@ heap *heap_for_owner(home *h, std::uint32_t owner) {
     if (heap *a = heap_known(h, owner)) return a;
     heap *a = open_heap(h, owner);
     if (a == nullptr) return nullptr;
-    heap *&chain = h->by_owner[owner % home::nr_by_owner];
-    a->next_by_owner = chain;
-    return chain = a;
+    note_owner(h, a);
+    return a;
 }
 
 void heap_comes_back(home *h, allot_tenant *tenant) {
+    if (h->tables == nullptr) return;
     std::uint32_t hash = hash_of(tenant);
-    std::uint32_t &closed = h->closed[hash % home::nr_closed];
+    std::uint32_t &closed = h->tables->closed[hash % home_tables::nr_closed];
     if (closed != hash) return;
     closed = 0;
     h->more_heaps += h->more_heaps / 8 + 8;
