@@ -3,10 +3,13 @@
 #include "accounting/base/os.hpp"
 #include "alloc/adopt.hpp"
 #include "alloc/alloc.hpp"
+#include "alloc/callers.hpp"
 #include "alloc/lock.hpp"
 #include "alloc/metadata.hpp"
 #include "alloc/trace.hpp"
 #include "alloc/visit.hpp"
+
+#include <new>
 
 namespace allot {
 
@@ -58,12 +61,24 @@ heap *heap_of(home *h, allot_tenant *tenant) {
 heap *chosen_heap(const home *h) { return h->chosen.load(std::memory_order_relaxed); }
 
 // What the fast path shall find.
-heap_front *shown_front(const home *h) { return trace_is_on() ? &front_of_nobody : h->current->front; }
+heap_front *shown_front(const home *h) { return trace_is_on() ? &front_of_nobody : h->shown; }
+
+// In a visit, or with signals blocked. Where there is no memory for it, frees are slow as well.
+[[gnu::noinline]] heap_front *blank_front(home *h) {
+    if (h->answers == nullptr)
+        if (void *memory = metadata_alloc(sizeof(caller_answers)); memory != nullptr)
+            h->answers = new (memory) caller_answers{};
+    if (h->blank == nullptr)
+        if (void *memory = wiped_alloc(sizeof(heap_front)); memory != nullptr)
+            h->blank = new (memory) heap_front{.tag = h->tag};
+    return h->blank != nullptr ? h->blank : &front_of_nobody;
+}
 
 // In a visit. In an unaccounted scope the root's, if it can be had.
 void use_heap(home *h) {
     heap *roots = thread_here.unaccounted != 0 ? heap_of(h, hooks::root_tenant()) : nullptr;
     h->current = roots != nullptr ? roots : chosen_heap(h);
+    h->shown = callers_matter() ? blank_front(h) : h->current->front;
     write_shared(thread_here.active, shown_front(h));
     order_own_steps();
 }
@@ -116,6 +131,7 @@ void change_scope(home *h) {
 
 bool begin_to_work(home *h) {
     h->current = h->own;
+    h->shown = h->own->front;
     h->chosen.store(h->own, std::memory_order_release);
     if (!work_for(h, chosen())) return false;
     // A thread that has said farewell would leave the home again before its caller has used it.
@@ -137,6 +153,29 @@ void serve_requests(home *h) {
             order_own_steps();
         }
     } while (is_asked_for(h));
+}
+
+void heap_show_again() {
+    if (home *h = home_here(); h != nullptr) change_scope(h);
+}
+
+// Without a visit, as the fast path; but the tenant may be reset, so that the thread says for whom it works, as in work_for.
+// What it said before is told by thread_here, which a handler may have changed meanwhile.
+void *malloc_in_passing(allot_tenant *tenant, std::size_t size) {
+    home *h = home_here();
+    if (h == nullptr || h->busy || thread_here.farewells != 0 || trace_is_on()) return nullptr;
+    heap *a = h->by_tenant[tenant_slot(tenant)];
+    if (a == nullptr || !hooks::heap_serves(a->account, tenant)) return nullptr;
+    h->works_for.store(tenant, std::memory_order_release);
+    order_own_steps();
+    void *p = closed.tenant.load(std::memory_order_acquire) == nullptr ? malloc_from_bins(a, size) : nullptr;
+    allot_tenant *own;
+    do {
+        own = chosen();
+        h->works_for.store(own, std::memory_order_release);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    } while (own != chosen());
+    return p;
 }
 
 void order_all_threads() {

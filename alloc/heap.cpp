@@ -2,6 +2,7 @@
 
 #include "alloc/adopt.hpp"
 #include "alloc/attempts.hpp"
+#include "alloc/callers.hpp"
 #include "alloc/emergency.hpp"
 #include "alloc/fork.hpp"
 #include "alloc/large.hpp"
@@ -447,11 +448,24 @@ void *alloc_amid_slow_path(std::size_t size, std::size_t alignment) {
     return heap_aligned_alloc(alignment, size);
 }
 
+void *malloc_from_bins(heap *a, std::size_t size) {
+    if (size > medium_max_bytes) return nullptr;
+    slab *s = slab_of_bin(a->front->bins[size <= small_max_bytes ? small_bin(size) : medium_bin(size)]);
+    if ((s->list & 1) != 0) return nullptr;
+    void *slot = slab_pop(s);
+    if (hooks::charge(s->account)) return slot;
+    (void)hooks::uncharge(s->account);
+    slab_push(s, slot);
+    add_shared(s->countdown, minus_one_slot);
+    return nullptr;
+}
+
 void *malloc_slow(std::size_t size) {
     home *h = home_here();
     if (h == nullptr) return refused();
     if (h->busy) return alloc_amid_slow_path(size, granule_bytes);
     if (void *p = trace_fast_malloc(h, size); p != nullptr) return p;
+    if (void *p = callers_fast_malloc(h, size); p != nullptr) return p;
     return trace_refusal(settled_attempts(h, [size](home *in) { return malloc_in_visit(in, size); }), size);
 }
 
@@ -483,6 +497,7 @@ void *calloc_slow(std::size_t size) {
         return p == nullptr ? nullptr : std::memset(p, 0, size);
     }
     if (void *p = trace_fast_malloc(h, size); p != nullptr) return std::memset(p, 0, size);
+    if (void *p = callers_fast_malloc(h, size); p != nullptr) return std::memset(p, 0, size);
     bool is_fresh = false;
     void *p = settled_attempts(h, [size, &is_fresh](home *in) {
         in->fresh_slot = 0;

@@ -67,6 +67,8 @@ struct heap {
 static_assert(nr_classes <= 64);
 static_assert(graduation_bytes / granule_bytes < 1u << 16, "shared_live counts up to graduation");
 
+struct caller_answers;
+
 struct free_chain { // objects of one home, on their way there; linked by their second word
     home *to;
     void *head, *tail;
@@ -93,6 +95,10 @@ struct home {
     heap *heaps;   // newest first; the list only grows, and is walked by others
     heap *own;     // of the process's tenant
     heap *current; // whom the thread allocates for; written by it alone
+    heap_front *shown; // what thread_here.active is while nobody wants the thread's attention: of current, or blank
+    // The home's tag and empty bins, wiped in a child, and what is known of callers; where these are told apart: see callers.hpp.
+    heap_front *blank;
+    caller_answers *answers;
     // The heap of the tenant below. Written by the thread, release; read by who resets its tenant, acquire.
     std::atomic<heap *> chosen;
     // The tenant that the thread has chosen, which an unaccounted scope does not change. Written by the thread, release; read
@@ -168,6 +174,8 @@ void free_slow(void *p);                                    // not private, not 
 void free_place_slow(slab *);                               // pushed; its countdown is 0; not yet uncharged
 void free_uncharge_slow(slab *);                            // pushed; the context's word passed its bound
 
+// As the fast path does it, from a heap's own slabs. nullptr: it takes a slow path, and nothing has happened.
+[[nodiscard]] void *malloc_from_bins(heap *, std::size_t size);
 // For a handler that finds the home busy; nullptr: the reserve is used up.
 [[nodiscard]] void *alloc_amid_slow_path(std::size_t size, std::size_t alignment);
 // A slot of exactly this class from the active heap.
@@ -175,6 +183,10 @@ void free_uncharge_slow(slab *);                            // pushed; the conte
 // As malloc_slow, for up to 64 KiB, with zeros.
 [[nodiscard]] void *calloc_slow(std::size_t size);
 [[nodiscard]] void *calloc_charge_slow(void *slot, slab *, std::size_t size);
+// All that calloc and realloc do, whatever the arguments; and a realloc of a slot that is too small, or much too large.
+[[nodiscard]] void *heap_calloc_slow(std::size_t count, std::size_t size);
+[[nodiscard]] void *heap_realloc_slow(void *p, std::size_t size);
+[[nodiscard]] void *heap_move_slot(void *p, std::size_t was, std::size_t size);
 
 // For a handler that finds the home busy: the block is freed when the visit ends. It has been checked, and is no longer
 // taken for a live one.

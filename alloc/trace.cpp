@@ -101,18 +101,6 @@ void trace_refused_slow(std::size_t requested) {
 
 namespace {
 
-// nullptr: it takes a slow path.
-void *pop_and_charge(heap *a, std::size_t size) {
-    slab *s = slab_of_bin(a->front->bins[size <= small_max_bytes ? small_bin(size) : medium_bin(size)]);
-    if ((s->list & 1) != 0) return nullptr;
-    void *slot = slab_pop(s);
-    if (hooks::charge(s->account)) return slot;
-    (void)hooks::uncharge(s->account);
-    slab_push(s, slot);
-    add_shared(s->countdown, minus_one_slot);
-    return nullptr;
-}
-
 bool is_own_and_live(const home *h, const slab *s, const void *block) {
     return read_shared(s->owner) == h->tag && (number_of(block) & (granule_bytes - 1)) == 0 &&
            slot_starts_at(s, static_cast<std::uint32_t>(granule_of(block)) & granule_mask) &&
@@ -123,10 +111,10 @@ bool is_own_and_live(const home *h, const slab *s, const void *block) {
 
 // After its farewell a thread leaves its home with each visit, so a visit there must be.
 void *trace_fast_malloc_slow(home *h, std::size_t size) {
-    if (size > medium_max_bytes || thread_here.farewells != 0) return nullptr;
+    if (thread_here.farewells != 0) return nullptr;
     heap *a = h->current;
     std::uint32_t owner = a->owner;
-    void *block = pop_and_charge(a, size);
+    void *block = malloc_from_bins(a, size);
     if (is_parents(h)) return block != nullptr ? block : malloc_slow(size);
     if (block != nullptr) add(h, {ALLOT_TRACE_ALLOC, number_of(block), size, slab_of(block)->slot_bytes, owner});
     return block;

@@ -69,7 +69,6 @@ void thread_apply_rules() {
 }
 
 void threads_start() {
-    map_rules_warn();
     if (map_rules_exist(map_kind::exe))
         process_tenant.store(map_rules_tenant(map_kind::exe, options_get().program), std::memory_order_relaxed);
     if (threads_have_rules()) thread_apply_rules();
