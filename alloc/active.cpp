@@ -161,9 +161,7 @@ void heap_show_again() {
 
 // Without a visit, as the fast path; but the tenant may be reset, so that the thread says for whom it works, as in work_for.
 // What it said before is told by thread_here, which a handler may have changed meanwhile.
-void *malloc_in_passing(allot_tenant *tenant, std::size_t size) {
-    home *h = home_here();
-    if (h == nullptr || h->busy || thread_here.farewells != 0 || trace_is_on()) return nullptr;
+void *malloc_in_passing(home *h, allot_tenant *tenant, std::size_t size) {
     heap *a = h->by_tenant[tenant_slot(tenant)];
     if (a == nullptr || !hooks::heap_serves(a->account, tenant)) return nullptr;
     h->works_for.store(tenant, std::memory_order_release);

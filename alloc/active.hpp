@@ -32,7 +32,7 @@ void serve_requests(home *);
 void heap_show_again();
 
 // As the fast path of a thread that works for the tenant, for this one block. nullptr: it takes a slow path.
-[[nodiscard]] void *malloc_in_passing(allot_tenant *, std::size_t size);
+[[nodiscard]] void *malloc_in_passing(home *, allot_tenant *, std::size_t size);
 
 // For the visitors: after this, each thread sees what they stored before, or they see what it stored.
 void order_all_threads();

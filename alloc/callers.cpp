@@ -3,6 +3,7 @@
 #include "alloc/active.hpp"
 #include "alloc/active_scope.hpp"
 #include "alloc/alloc.hpp"
+#include "alloc/trace.hpp"
 
 #include <cstring>
 
@@ -59,12 +60,23 @@ void heap_set_callers(const caller_rules *rules) {
     heap_show_again();
 }
 
-allot_tenant *tenant_of_caller(const void *caller) {
-    home *h = home_here();
+namespace {
+
+allot_tenant *tenant_in(home *h, const void *caller) {
     if (h == nullptr || h->busy || thread_here.unaccounted != 0) return nullptr;
     std::uint32_t rule = rule_of(h, caller);
     return rule == 0 ? nullptr : callers_told_apart->tenants[rule - 1];
 }
+
+// After its farewell a thread leaves its home with each visit, so a visit there must be.
+void *from_bins(home *h, allot_tenant *tenant, std::size_t size) {
+    if (h == nullptr || h->busy || thread_here.farewells != 0 || trace_is_on()) return nullptr;
+    return tenant != nullptr ? malloc_in_passing(h, tenant, size) : malloc_from_bins(h->current, size);
+}
+
+} // namespace
+
+allot_tenant *tenant_of_caller(const void *caller) { return tenant_in(home_here(), caller); }
 
 void caller_scope::begin(allot_tenant *tenant) {
     if (tenant == nullptr) return;
@@ -79,24 +91,25 @@ void caller_scope::end() {
 }
 
 void *malloc_for_caller(std::size_t size, const void *caller) {
-    if (callers_matter()) [[unlikely]]
-        if (allot_tenant *tenant = tenant_of_caller(caller); tenant != nullptr) {
-            if (void *p = malloc_in_passing(tenant, size); p != nullptr) return p;
-            active_scope in(tenant);
-            return malloc_slow(size);
-        }
+    if (!callers_matter()) [[likely]]
+        return malloc_slow(size);
+    home *h = home_here();
+    allot_tenant *tenant = tenant_in(h, caller);
+    if (void *p = from_bins(h, tenant, size); p != nullptr) return p;
+    if (tenant == nullptr) return malloc_slow(size);
+    active_scope in(tenant);
     return malloc_slow(size);
 }
 
 void *calloc_for_caller(std::size_t count, std::size_t size, const void *caller) {
-    if (callers_matter()) [[unlikely]]
-        if (allot_tenant *tenant = tenant_of_caller(caller); tenant != nullptr) {
-            std::size_t bytes;
-            void *p = __builtin_mul_overflow(count, size, &bytes) ? nullptr : malloc_in_passing(tenant, bytes);
-            if (p != nullptr) return std::memset(p, 0, bytes);
-            active_scope in(tenant);
-            return heap_calloc_slow(count, size);
-        }
+    std::size_t bytes;
+    if (!callers_matter() || __builtin_mul_overflow(count, size, &bytes)) [[likely]]
+        return heap_calloc_slow(count, size);
+    home *h = home_here();
+    allot_tenant *tenant = tenant_in(h, caller);
+    if (void *p = from_bins(h, tenant, bytes); p != nullptr) return std::memset(p, 0, bytes);
+    if (tenant == nullptr) return heap_calloc_slow(count, size);
+    active_scope in(tenant);
     return heap_calloc_slow(count, size);
 }
 
