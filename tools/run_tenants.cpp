@@ -47,7 +47,10 @@ void make_tenants_of(const std::vector<std::string> &environment) {
         if (o.tree[i].file[0] != '\0') write_file(node, {o.tree[i].file, o.tree[i].value});
     }
     set_limits(made(o.tenant), o);
-    // Those that rules name are made by who first works for them; a failing one must be there.
+    // Those that rules name, so that they can be looked at and steered before anybody works for them; threads make theirs. A
+    // failing one must be there.
+    for (std::uint32_t i = 0; i < o.nr_map; ++i)
+        if (o.map[i].kind != map_kind::thread) (void)made(o.map[i].path);
     if (o.fail_after_path[0] != '\0') (void)made(o.fail_after_path);
 }
 
