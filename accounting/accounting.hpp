@@ -48,7 +48,9 @@ void accounting_finish();
 
 // --- tenants and handles -------------------------------------------------------------------------------------------
 allot_tenant *tenant_root();
-allot_tenant *tenant_default(); // the tenant of this process (option `tenant`)
+allot_tenant *tenant_default(); // the tenant of this process (option `tenant`, or what a rule gives to the program)
+// What threads allocate from now on that have chosen no other; others see the process there. Before there are other threads.
+void tenant_set_default(allot_tenant *);
 // Creates what is missing; nullptr and no change if malformed or full.
 allot_tenant *tenant_create_path(const char *path);
 // Index of its living handle, or of the nearest living ancestor's if stale, with a reference that the caller puts: what

@@ -80,10 +80,8 @@ void create_tenants(const options &o) {
         warn_of_tenant(o.tenant, "the root takes its place, and its limits");
         own = tenant_root();
     }
-    region().default_tenant.store(tenant_from(own)->index, std::memory_order_release);
+    tenant_set_default(own);
     if (is_new) for_own_files(o, [&](const char *file, const char *value) { apply(own, file, value); });
-    if (shared::this_member != 0)
-        shared::member_at(shared::this_member).node.store(tenant_from(own)->counter.node, std::memory_order_release);
     if (o.fail_after[0] == '\0') return;
     allot_tenant *failing = o.fail_after_path[0] == '\0' ? own : tenant_create_path(o.fail_after_path);
     if (failing == nullptr)
@@ -148,6 +146,14 @@ bool accounting_start() {
             }
         }
     return true;
+}
+
+void tenant_set_default(allot_tenant *handle) {
+    const tenant *t = tenant_from(handle);
+    if (t == nullptr) return;
+    region().default_tenant.store(t->index, std::memory_order_release);
+    if (shared::this_member != 0)
+        shared::member_at(shared::this_member).node.store(t->counter.node, std::memory_order_release);
 }
 
 allot_tenant *tenant_default() {

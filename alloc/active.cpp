@@ -3,10 +3,13 @@
 #include "accounting/base/os.hpp"
 #include "alloc/adopt.hpp"
 #include "alloc/alloc.hpp"
+#include "alloc/callers.hpp"
 #include "alloc/lock.hpp"
 #include "alloc/switches.hpp"
 #include "alloc/trace.hpp"
 #include "alloc/visit.hpp"
+
+#include <new>
 
 namespace allot {
 
@@ -57,8 +60,8 @@ heap *heap_of(home *h, allot_tenant *tenant) {
     if (heap *a = switches_find(h, tenant)) return a;
     std::uint64_t ended = hooks::tenants_ended();
     heap *a = heap_of_slow(h, tenant);
-    // A thread that has never chosen needs no table.
-    bool is_choice = thread_here.active_tenant != nullptr || thread_here.unaccounted != 0;
+    // A thread that has never chosen, nor works for its callers' tenants, needs no table.
+    bool is_choice = thread_here.active_tenant != nullptr || thread_here.unaccounted != 0 || callers_matter();
     if (a != nullptr && is_choice && hooks::heap_serves(a->account, tenant)) switches_remember(h, tenant, a, ended);
     return a;
 }
@@ -76,13 +79,26 @@ allot_tenant *chosen_now(const home *h) {
 }
 
 // What the fast path shall find.
-heap_front *shown_front(const home *h) { return trace_is_on() ? &front_of_nobody : h->current->front; }
+heap_front *shown_front(const home *h) { return trace_is_on() ? &front_of_nobody : h->shown; }
+
+// In a visit, or with signals blocked. Where there is no memory for it, frees are slow as well.
+[[gnu::noinline]] heap_front *blank_front(home *h) {
+    if (h->answers == nullptr)
+        if (void *memory = metadata_alloc(sizeof(caller_answers)); memory != nullptr)
+            h->answers = new (memory) caller_answers{};
+    if (h->blank == nullptr)
+        if (void *memory = wiped_alloc(sizeof(heap_front)); memory != nullptr)
+            h->blank = new (memory) heap_front{.tag = h->tag};
+    return h->blank != nullptr ? h->blank : &front_of_nobody;
+}
 
 // In a visit. In an unaccounted scope the root's, if it can be had.
 void use_heap(home *h) {
     heap *roots = thread_here.unaccounted != 0 ? heap_of(h, hooks::root_tenant()) : nullptr;
     h->current = roots != nullptr ? roots : chosen_heap(h);
-    bool is_plain = thread_here.active_tenant != nullptr && thread_here.unaccounted == 0 && !trace_is_on();
+    h->shown = callers_matter() ? blank_front(h) : h->current->front;
+    bool is_plain =
+        thread_here.active_tenant != nullptr && thread_here.unaccounted == 0 && !trace_is_on() && !callers_matter();
     thread_here.switches = is_plain && hooks::accounted ? h->switches : nullptr;
     write_shared(thread_here.active, shown_front(h));
     order_own_steps();
@@ -142,6 +158,7 @@ void change_scope(home *h) {
 bool begin_to_work(home *h) {
     root_here.store(hooks::root_tenant(), std::memory_order_relaxed);
     h->current = h->own;
+    h->shown = h->own->front;
     h->chosen.store(h->own, std::memory_order_release);
     if (!work_for(h, chosen())) return false;
     // A thread that has said farewell would leave the home again before its caller has used it.
@@ -163,6 +180,10 @@ void serve_requests(home *h) {
             order_own_steps();
         }
     } while (is_asked_for(h));
+}
+
+void heap_show_again() {
+    if (home *h = home_here(); h != nullptr) change_scope(h);
 }
 
 void order_all_threads() {
@@ -300,15 +321,12 @@ allot_tenant *heap_set_active(allot_tenant *tenant) {
     return before;
 }
 
-void *heap_malloc_in_known(allot_tenant *tenant, std::size_t size) {
-    const switch_table *table = thread_here.switches;
-    if (table == nullptr || size > medium_max_bytes) [[unlikely]]
-        return nullptr;
-    if (tenant == nullptr) [[unlikely]]
-        tenant = root_here.load(std::memory_order_relaxed);
+namespace {
+
+// In no unaccounted scope.
+void *malloc_in_known(home *h, const switch_table *table, allot_tenant *tenant, std::size_t size) {
     switch_entry known;
-    home *h = thread_here.in_home;
-    if (!may_switch(h)) [[unlikely]]
+    if (table == nullptr || size > medium_max_bytes || !may_switch(h)) [[unlikely]]
         return nullptr;
     begin_switch(h);
     void *p = nullptr;
@@ -322,6 +340,17 @@ void *heap_malloc_in_known(allot_tenant *tenant, std::size_t size) {
     if (read_shared(h->postponed) != nullptr) [[unlikely]]
         free_postponed(h);
     return p;
+}
+
+} // namespace
+
+void *heap_malloc_in_known(allot_tenant *tenant, std::size_t size) {
+    return malloc_in_known(thread_here.in_home, thread_here.switches,
+                           tenant != nullptr ? tenant : root_here.load(std::memory_order_relaxed), size);
+}
+
+void *malloc_in_passing(home *h, allot_tenant *tenant, std::size_t size) {
+    return malloc_in_known(h, h->switches, tenant, size);
 }
 
 allot_tenant *heap_active() {

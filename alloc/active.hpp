@@ -18,8 +18,8 @@
 // chosen, and shown. That one is being reset is seen by what says whether the table is right, and leads to the slow path.
 //
 // Threads: the home's own, not amid a slow path, unless it says otherwise.
-// Invariants: 1. thread_here.active is the front of home::current, or front_of_nobody with somebody's request on its way or served, or for
-//   as long as the process records what it does (trace.hpp).
+// Invariants: 1. thread_here.active is home::shown, or front_of_nobody with somebody's request on its way or served, or for as long
+//   as the process records what it does (trace.hpp). home::shown is the front of home::current, or blank (callers.hpp).
 //   2. No thread works for a tenant while it is reset, but who resets it.
 #pragma once
 
@@ -31,6 +31,12 @@ namespace allot {
 [[nodiscard]] bool begin_to_work(home *);
 // The pointer has been blanked: serves what was asked for, and puts it right.
 void serve_requests(home *);
+
+// What this thread shows may have to be another front from now on.
+void heap_show_again();
+
+// As the fast path of a thread that works for the tenant, for this one block. nullptr: it takes a slow path.
+[[nodiscard]] void *malloc_in_passing(home *, allot_tenant *, std::size_t size);
 
 // For the visitors: after this, each thread sees what they stored before, or they see what it stored.
 void order_all_threads();

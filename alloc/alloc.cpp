@@ -37,7 +37,7 @@ std::size_t checked_usable_size(const slab *s, const void *p) {
 // Nobody is asked to give something up for it.
 void *smaller_block(std::size_t size) {
     hooks::insistence_scope quiet(insistence::nowait);
-    return fast_malloc(size);
+    return heap_malloc(size);
 }
 
 // As malloc, for a block that has grown before: where there is room behind it.
@@ -65,9 +65,6 @@ void *move_block(void *p, std::size_t was, std::size_t size) {
     return moved;
 }
 
-// A block stays where it is while the new size still needs the same slot, or more than half of it.
-bool may_stay(std::size_t usable, std::size_t size) { return size <= usable && (size > usable / 2 || usable <= 64); }
-
 } // namespace
 
 void *heap_malloc(std::size_t size) { return fast_malloc(size); }
@@ -94,22 +91,13 @@ void *calloc_large(std::size_t bytes) {
 
 } // namespace
 
-void *heap_calloc(std::size_t count, std::size_t size) {
+void *heap_calloc_slow(std::size_t count, std::size_t size) {
     std::size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes)) [[unlikely]]
-        return out_of_memory();
-    if (bytes > medium_max_bytes) [[unlikely]]
-        return calloc_large(bytes);
-    slab *s =
-        chosen_slab(read_shared(thread_here.active), bytes <= small_max_bytes ? small_class(tables.classes, bytes)
-                                                                              : medium_class(tables.classes, bytes));
-    if ((s->list & 1) != 0) [[unlikely]]
-        return calloc_slow(bytes);
-    void *slot = slab_pop(s);
-    if (!hooks::charge(s->account)) [[unlikely]]
-        return calloc_charge_slow(slot, s, bytes);
-    return std::memset(slot, 0, bytes);
+    if (__builtin_mul_overflow(count, size, &bytes)) return out_of_memory();
+    return bytes > medium_max_bytes ? calloc_large(bytes) : calloc_slow(bytes);
 }
+
+void *heap_calloc(std::size_t count, std::size_t size) { return fast_calloc(count, size); }
 
 namespace {
 
@@ -143,8 +131,9 @@ void *move_to_units(void *p, std::size_t was, std::size_t size) {
     return moved;
 }
 
-// A slot that is too small, or much too large.
-void *move_slot(void *p, std::size_t was, std::size_t size) {
+} // namespace
+
+void *heap_move_slot(void *p, std::size_t was, std::size_t size) {
     bool grows = size > was && thread_here.in_home != nullptr;
     if (grows && grown_at(p) == p)
         if (void *moved = move_to_units(p, was, size); moved != nullptr) return moved;
@@ -153,11 +142,10 @@ void *move_slot(void *p, std::size_t was, std::size_t size) {
     return moved;
 }
 
-// All that is neither a slot of this thread's nor done with a few words.
-[[gnu::noinline]] void *realloc_slow(void *p, std::size_t size) {
-    if (p == nullptr) return fast_malloc(size);
+void *heap_realloc_slow(void *p, std::size_t size) {
+    if (p == nullptr) return heap_malloc(size);
     if (size == 0) {
-        fast_free(p);
+        heap_free(p);
         return nullptr;
     }
     if (!arena_contains(p)) return foreign_pointers.realloc(p, size);
@@ -172,29 +160,14 @@ void *move_slot(void *p, std::size_t was, std::size_t size) {
         }
         return move_block(p, usable, size);
     }
-    if (!may_stay(usable, size)) return move_slot(p, usable, size);
+    if (!may_stay(usable, size)) return heap_move_slot(p, usable, size);
     note_request(p, size);
     if (trace_is_on() && s->generation == process_generation()) [[unlikely]]
         trace_resize(home_here(), p, size, usable);
     return p;
 }
 
-} // namespace
-
-void *heap_realloc(void *p, std::size_t size) {
-    std::uintptr_t granule = granule_of(p);
-    if (granule >= read_shared(arena.granules) || size == 0) [[unlikely]]
-        return realloc_slow(p, size);
-    slab *s = slab_of_granule(granule);
-    const heap_front *front = read_shared(thread_here.active);
-    if (read_shared(s->owner) == front->tag) {
-        if (!slot_starts_at(s, static_cast<std::uint32_t>(granule) & granule_mask) || may_be_marked_free(p, s))
-            [[unlikely]]
-            return realloc_slow(p, size);
-        return may_stay(s->slot_bytes, size) ? p : move_slot(p, s->slot_bytes, size);
-    }
-    return large_resize_here(s, p, front->of, size) ? p : realloc_slow(p, size);
-}
+void *heap_realloc(void *p, std::size_t size) { return fast_realloc(p, size); }
 
 namespace {
 
@@ -204,7 +177,7 @@ namespace {
     if (h == nullptr) return out_of_memory();
     if (h->busy) return alloc_amid_slow_path(size, alignment);
     if (alignment <= medium_max_bytes && size <= medium_max_bytes) {
-        void *p = fast_malloc(aligned_bytes(size, alignment));
+        void *p = heap_malloc(aligned_bytes(size, alignment));
         note_request(p, size);
         return p;
     }

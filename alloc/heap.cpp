@@ -2,6 +2,7 @@
 
 #include "alloc/adopt.hpp"
 #include "alloc/attempts.hpp"
+#include "alloc/callers.hpp"
 #include "alloc/emergency.hpp"
 #include "alloc/fork.hpp"
 #include "alloc/large.hpp"
@@ -485,6 +486,7 @@ void *malloc_slow(std::size_t size) {
     if (h == nullptr) return refused();
     if (h->busy) return alloc_amid_slow_path(size, granule_bytes);
     if (void *p = trace_fast_malloc(h, size); p != nullptr) return p;
+    if (void *p = callers_fast_malloc(h, size); p != nullptr) return p;
     return trace_refusal(settled_attempts(h, [size](home *in) { return malloc_in_visit(in, size); }), size);
 }
 
@@ -515,6 +517,7 @@ void *calloc_slow(std::size_t size) {
         return p == nullptr ? nullptr : std::memset(p, 0, size);
     }
     if (void *p = trace_fast_malloc(h, size); p != nullptr) return std::memset(p, 0, size);
+    if (void *p = callers_fast_malloc(h, size); p != nullptr) return std::memset(p, 0, size);
     bool is_fresh = false;
     void *p = settled_attempts(h, [size, &is_fresh](home *in) {
         in->fresh_slot = 0;

@@ -92,6 +92,8 @@ inline heap *heap_of(const slab *s) {
 }
 static_assert(graduation_bytes / granule_bytes < 1u << 16, "shared_live counts up to graduation");
 
+struct caller_answers;
+
 struct free_chain { // objects of one home, on their way there; linked by their second word
     home *to;
     void *head, *tail;
@@ -125,6 +127,10 @@ struct home {
     // this thread and its handlers alone. relaxed: they are in order.
     std::atomic<void *> postponed;
     heap *current; // whom the thread allocates for; written by it alone
+    heap_front *shown; // what thread_here.active is while nobody wants the thread's attention: of current, or blank
+    // The home's tag without a choice, wiped in a child, and what is known of callers; where these are told apart: see callers.hpp.
+    heap_front *blank;
+    caller_answers *answers;
     // The heap of the tenant that the thread has chosen, which an unaccounted scope does not change. Written by the thread,
     // release; read by who resets the tenant, acquire, or lists its threads; see active.hpp.
     std::atomic<heap *> chosen;
@@ -199,7 +205,7 @@ struct thread_state {
 void heap_comes_back(home *, allot_tenant *);
 
 // --- slow paths, each reached by a tail call from fast_path.hpp ------------------------------------------------------
-// As the fast path of malloc, of any heap of this thread's home; nullptr: that takes a slow path.
+// As the fast path does it, from any heap of this thread's home. nullptr: it takes a slow path, and nothing has happened.
 [[nodiscard]] void *malloc_from_choice(heap *, std::size_t size);
 [[nodiscard]] void *malloc_slow(std::size_t size);
 [[nodiscard]] void *malloc_charge_slow(void *slot, slab *); // the context's word passed its bound
@@ -214,6 +220,10 @@ void free_uncharge_slow(slab *);                            // pushed; the conte
 // As malloc_slow, for up to 64 KiB, with zeros.
 [[nodiscard]] void *calloc_slow(std::size_t size);
 [[nodiscard]] void *calloc_charge_slow(void *slot, slab *, std::size_t size);
+// All that calloc and realloc do, whatever the arguments; and a realloc of a slot that is too small, or much too large.
+[[nodiscard]] void *heap_calloc_slow(std::size_t count, std::size_t size);
+[[nodiscard]] void *heap_realloc_slow(void *p, std::size_t size);
+[[nodiscard]] void *heap_move_slot(void *p, std::size_t was, std::size_t size);
 
 // For a handler that finds the home busy: the block is freed when the visit ends. It has been checked, and is no longer
 // taken for a live one.

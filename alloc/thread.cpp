@@ -174,7 +174,7 @@ void heap_comes_back(home *h, allot_tenant *tenant) {
 home *home_here() {
     home *h = thread_here.in_home;
     if (h != nullptr && (h->busy || !forked_since_start())) [[likely]] {
-        if (!h->busy && read_shared(thread_here.active) != h->current->front) [[unlikely]]
+        if (!h->busy && read_shared(thread_here.active) != h->shown) [[unlikely]]
             serve_requests(h);
         if (thread_here.in_home == h) [[likely]] // after its farewell a thread leaves with each visit
             return h;

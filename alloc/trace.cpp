@@ -111,7 +111,7 @@ bool is_own_and_live(const home *h, const slab *s, const void *block) {
 
 // After its farewell a thread leaves its home with each visit, so a visit there must be.
 void *trace_fast_malloc_slow(home *h, std::size_t size) {
-    if (size > medium_max_bytes || thread_here.farewells != 0) return nullptr;
+    if (thread_here.farewells != 0) return nullptr;
     heap *a = h->current;
     std::uint32_t owner = a->owner;
     void *block = malloc_from_choice(a, size);

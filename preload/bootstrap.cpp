@@ -7,6 +7,7 @@
 #include "accounting/accounting.hpp"
 #include "accounting/options.hpp"
 #include "preload/exit_report.hpp"
+#include "preload/library_rules.hpp"
 #include "preload/threads.hpp"
 #endif
 
@@ -28,6 +29,7 @@ namespace {
     allot::heap_start();
 #ifndef ALLOT_NULL_HOOKS
     allot::threads_start();
+    allot::library_rules_start();
     allot::exit_report_prepare();
     // Else a child finds out at its first call what it is. One of a shared hierarchy is to be known before its parent, who pays
     // for what it holds, may end: daemons begin so.

@@ -21,49 +21,54 @@ void *fail(int error) {
 std::size_t os_page_bytes() { return static_cast<std::size_t>(getpagesize()); }
 
 // memalign rounds an alignment that is no power of two up to one, as glibc does.
-void *memalign_rounded(std::size_t alignment, std::size_t size) {
+void *memalign_rounded(std::size_t alignment, std::size_t size, const void *caller) {
     if (alignment > SIZE_MAX / 2 + 1) return fail(EINVAL);
-    return heap_aligned_alloc(std::bit_ceil(alignment), size);
+    return aligned_alloc_for_caller(std::bit_ceil(alignment), size, caller);
 }
 
 } // namespace
 
 extern "C" {
 
-ALLOT_EXPORT void *malloc(std::size_t size) { return fast_malloc(size); }
+ALLOT_EXPORT void *malloc(std::size_t size) { return fast_malloc<caller_misses>(size); }
 ALLOT_EXPORT void free(void *p) { fast_free(p); }
-ALLOT_EXPORT void cfree(void *p) { fast_free(p); }
-ALLOT_EXPORT void *calloc(std::size_t count, std::size_t size) { return heap_calloc(count, size); }
-ALLOT_EXPORT void *realloc(void *p, std::size_t size) { return heap_realloc(p, size); }
+ALLOT_EXPORT void cfree(void *) ALLOT_SAME_AS(free);
+ALLOT_EXPORT void *calloc(std::size_t count, std::size_t size) { return fast_calloc<caller_misses>(count, size); }
+ALLOT_EXPORT void *realloc(void *p, std::size_t size) { return fast_realloc<caller_misses>(p, size); }
 
 ALLOT_EXPORT void *reallocarray(void *p, std::size_t count, std::size_t size) {
     std::size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes)) return fail(ENOMEM);
-    return heap_realloc(p, bytes);
+    return fast_realloc<caller_misses>(p, bytes);
 }
 
-ALLOT_EXPORT void *memalign(std::size_t alignment, std::size_t size) { return memalign_rounded(alignment, size); }
+ALLOT_EXPORT void *memalign(std::size_t alignment, std::size_t size) {
+    return memalign_rounded(alignment, size, __builtin_return_address(0));
+}
 
 ALLOT_EXPORT void *aligned_alloc(std::size_t alignment, std::size_t size) {
     if (!std::has_single_bit(alignment)) // glibc 2.38 and later; C17 leaves it open
         return fail(EINVAL);
-    return heap_aligned_alloc(alignment, size);
+    return aligned_alloc_for_caller(alignment, size, __builtin_return_address(0));
 }
 
 ALLOT_EXPORT int posix_memalign(void **out, std::size_t alignment, std::size_t size) {
     if (!std::has_single_bit(alignment) || alignment % sizeof(void *) != 0) return EINVAL;
-    void *p = heap_aligned_alloc(alignment, size); // sets errno as glibc does, which POSIX leaves open
+    // Sets errno as glibc does, which POSIX leaves open.
+    void *p = aligned_alloc_for_caller(alignment, size, __builtin_return_address(0));
     if (p == nullptr) return ENOMEM;
     *out = p;
     return 0;
 }
 
-ALLOT_EXPORT void *valloc(std::size_t size) { return heap_aligned_alloc(os_page_bytes(), size); }
+ALLOT_EXPORT void *valloc(std::size_t size) {
+    return aligned_alloc_for_caller(os_page_bytes(), size, __builtin_return_address(0));
+}
 
 ALLOT_EXPORT void *pvalloc(std::size_t size) {
     std::size_t page = os_page_bytes();
     if (size > SIZE_MAX - page) return fail(ENOMEM);
-    return heap_aligned_alloc(page, (size + page - 1) & ~(page - 1));
+    return aligned_alloc_for_caller(page, (size + page - 1) & ~(page - 1), __builtin_return_address(0));
 }
 
 ALLOT_EXPORT std::size_t malloc_usable_size(void *p) { return heap_usable_size(p); }

@@ -34,18 +34,18 @@ allot_tenant *map_rules_tenant(map_kind kind, const char *name) {
     const options &settings = options_get();
     if (settings.excluded) return nullptr;
     for (std::uint32_t i = 0; i < settings.nr_map; ++i) {
-        const map_rule &rule = settings.map[i];
-        if (rule.kind != kind || !glob_match(rule.glob, name)) continue;
-        if (allot_tenant *tenant = tenant_create_path(rule.path)) return tenant;
-        tell_refused_path(rule);
+        if (settings.map[i].kind != kind || !glob_match(settings.map[i].glob, name)) continue;
+        if (allot_tenant *tenant = map_rules_tenant_of(kind, i)) return tenant;
     }
     return nullptr;
 }
 
-void map_rules_warn() {
-    if (!map_rules_exist(map_kind::lib)) return;
-    line_writer line;
-    line.text("allot: map: rules for libraries (lib:) are not supported yet and are ignored").write();
+allot_tenant *map_rules_tenant_of(map_kind kind, std::uint32_t index) {
+    const map_rule &rule = options_get().map[index];
+    if (rule.kind != kind) return nullptr;
+    allot_tenant *tenant = tenant_create_path(rule.path);
+    if (tenant == nullptr) tell_refused_path(rule);
+    return tenant;
 }
 
 } // namespace allot

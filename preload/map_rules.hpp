@@ -1,4 +1,5 @@
-// The rules that say to which tenant a thread or a program belongs: `--map thread:GLOB=PATH`, `exe:GLOB=PATH`.
+// The rules that say to which tenant a thread, a program or a library belongs: `--map thread:GLOB=PATH`, `exe:GLOB=PATH`,
+// `lib:GLOB=PATH`.
 //
 // Threads: any, once options can be read. Owner: the options own the texts.
 // Invariants: the first rule that matches decides; a rule that cannot be followed (no such tenant can be made) is as if
@@ -18,7 +19,7 @@ namespace allot {
 // The tenant that the rules of a kind give to a name; nullptr: none of them matches.
 [[nodiscard]] allot_tenant *map_rules_tenant(map_kind kind, const char *name);
 
-// Says, once a process, which rules cannot hold. For the constructor of the library.
-void map_rules_warn();
+// That of one rule; nullptr: it is of another kind, or cannot be followed.
+[[nodiscard]] allot_tenant *map_rules_tenant_of(map_kind kind, std::uint32_t index);
 
 } // namespace allot

@@ -65,7 +65,10 @@ void uncharge_all(range_map::node *ranges, std::uint32_t kept_owner) {
     range_map::for_each(ranges, [&](const range_map::node &n) {
         if (n.owner == nobody && n.state == range_state::writable)
             uncounted += static_cast<std::int64_t>(n.end - n.start);
-        if (n.owner != kept_owner) mapping_uncharge(n.owner, n.end - n.start);
+        if (n.state == range_state::inherited)
+            mapping_free_inherited(n.owner, n.end - n.start);
+        else if (n.owner != kept_owner)
+            mapping_uncharge(n.owner, n.end - n.start);
     });
     mapping_note_uncounted(-uncounted);
 }
@@ -85,7 +88,9 @@ void mapping_uncharge(std::uint32_t owner, std::uint64_t bytes) {
 
 std::uint64_t taken_ranges::bytes_of(std::uint32_t owner) const {
     std::uint64_t sum = 0;
-    range_map::for_each(ranges, [&](const range_map::node &n) { sum += n.owner == owner ? n.end - n.start : 0; });
+    range_map::for_each(ranges, [&](const range_map::node &n) {
+        if (n.owner == owner && n.state != range_state::inherited) sum += n.end - n.start;
+    });
     return sum;
 }
 std::uint64_t taken_ranges::bytes_of(range_state state) const {

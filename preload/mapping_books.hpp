@@ -34,7 +34,7 @@ struct taken_ranges {
     interval where{0, 0};
     range_map::node *ranges = nullptr;
 
-    std::uint64_t bytes_of(std::uint32_t owner) const;
+    std::uint64_t bytes_of(std::uint32_t owner) const; // that this process has been charged for
     std::uint64_t bytes_of(range_state state) const;
 };
 

@@ -33,6 +33,9 @@ private:
     std::uint32_t owner_ = 0;
 };
 
+// So many bytes that this process had by a fork, charged to its parent, are not mapped here any more.
+void mapping_free_inherited(std::uint32_t owner, std::uint64_t bytes);
+
 // So many bytes more, or less, are writable and charged to nobody. Reported where `account` is `heap`.
 void mapping_note_uncounted(std::int64_t bytes);
 

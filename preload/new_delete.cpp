@@ -44,68 +44,72 @@ template<typename Allocate>
     }
 }
 
-[[gnu::noinline]] void *plain_new_slow(std::size_t size) {
-    return new_slow([size] { return heap_malloc(size); });
+[[gnu::noinline]] void *plain_new_slow(std::size_t size, const void *caller) {
+    return new_slow([=] { return aligned_alloc_for_caller(granule_bytes, size, caller); });
 }
 
 // A handler may throw out of a nothrow operator new, which must not let it; programs that do so end here, as with the
 // allocators they know. Without a handler, which is the rule, this is just the refusal.
-[[gnu::noinline]] void *nothrow_slow(std::size_t alignment, std::size_t size) noexcept {
+[[gnu::noinline]] void *nothrow_slow(std::size_t alignment, std::size_t size, const void *caller) noexcept {
     for (;;) {
         std::new_handler handler = new_handler_now();
         if (handler == nullptr) return nullptr;
         handler();
-        if (void *p = heap_aligned_alloc(alignment, size); p != nullptr) return p;
+        if (void *p = aligned_alloc_for_caller(alignment, size, caller); p != nullptr) return p;
     }
 }
 
 [[gnu::always_inline]] inline void *plain_new(std::size_t size) {
-    void *p = fast_malloc(size);
-    return p != nullptr ? p : plain_new_slow(size);
+    void *p = fast_malloc<caller_misses>(size);
+    return p != nullptr ? p : plain_new_slow(size, __builtin_return_address(0));
 }
 [[gnu::always_inline]] inline void *nothrow_new(std::size_t size) noexcept {
-    void *p = fast_malloc(size);
-    return p != nullptr ? p : nothrow_slow(granule_bytes, size);
+    void *p = fast_malloc<caller_misses>(size);
+    return p != nullptr ? p : nothrow_slow(granule_bytes, size, __builtin_return_address(0));
 }
-void *aligned_new(std::size_t size, std::align_val_t alignment) {
+void *aligned_new(std::size_t size, std::align_val_t alignment, const void *caller) {
     std::size_t align = static_cast<std::size_t>(alignment);
-    void *p = heap_aligned_alloc(align, size);
-    return p != nullptr ? p : new_slow([align, size] { return heap_aligned_alloc(align, size); });
+    void *p = aligned_alloc_for_caller(align, size, caller);
+    return p != nullptr ? p : new_slow([=] { return aligned_alloc_for_caller(align, size, caller); });
 }
-void *aligned_nothrow_new(std::size_t size, std::align_val_t alignment) noexcept {
+void *aligned_nothrow_new(std::size_t size, std::align_val_t alignment, const void *caller) noexcept {
     std::size_t align = static_cast<std::size_t>(alignment);
-    void *p = heap_aligned_alloc(align, size);
-    return p != nullptr ? p : nothrow_slow(align, size);
+    void *p = aligned_alloc_for_caller(align, size, caller);
+    return p != nullptr ? p : nothrow_slow(align, size, caller);
 }
 
 } // namespace
 
+// One function where what they do is the same: new and new[] differ in their names, deletes in what they are told and need not know.
+#define ALLOT_IS(symbol) __attribute__((alias(#symbol)))
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wattribute-alias"
+#endif
 ALLOT_EXPORT void *operator new(std::size_t size) { return plain_new(size); }
-ALLOT_EXPORT void *operator new[](std::size_t size) { return plain_new(size); }
+ALLOT_EXPORT void *operator new[](std::size_t) ALLOT_IS(_Znwm);
 ALLOT_EXPORT void *operator new(std::size_t size, const std::nothrow_t &) noexcept { return nothrow_new(size); }
-ALLOT_EXPORT void *operator new[](std::size_t size, const std::nothrow_t &) noexcept { return nothrow_new(size); }
-ALLOT_EXPORT void *operator new(std::size_t size, std::align_val_t a) { return aligned_new(size, a); }
-ALLOT_EXPORT void *operator new[](std::size_t size, std::align_val_t a) { return aligned_new(size, a); }
+ALLOT_EXPORT void *operator new[](std::size_t, const std::nothrow_t &) noexcept ALLOT_IS(_ZnwmRKSt9nothrow_t);
+ALLOT_EXPORT void *operator new(std::size_t size, std::align_val_t a) {
+    return aligned_new(size, a, __builtin_return_address(0));
+}
+ALLOT_EXPORT void *operator new[](std::size_t, std::align_val_t) ALLOT_IS(_ZnwmSt11align_val_t);
 ALLOT_EXPORT void *operator new(std::size_t size, std::align_val_t a, const std::nothrow_t &) noexcept {
-    return aligned_nothrow_new(size, a);
+    return aligned_nothrow_new(size, a, __builtin_return_address(0));
 }
-ALLOT_EXPORT void *operator new[](std::size_t size, std::align_val_t a, const std::nothrow_t &) noexcept {
-    return aligned_nothrow_new(size, a);
-}
+ALLOT_EXPORT void *operator new[](std::size_t, std::align_val_t, const std::nothrow_t &) noexcept
+    ALLOT_IS(_ZnwmSt11align_val_tRKSt9nothrow_t);
 
 ALLOT_EXPORT void operator delete(void *p) noexcept { fast_free(p); }
-ALLOT_EXPORT void operator delete[](void *p) noexcept { fast_free(p); }
-ALLOT_EXPORT void operator delete(void *p, const std::nothrow_t &) noexcept { fast_free(p); }
-ALLOT_EXPORT void operator delete[](void *p, const std::nothrow_t &) noexcept { fast_free(p); }
+ALLOT_EXPORT void operator delete[](void *) noexcept ALLOT_IS(_ZdlPv);
+ALLOT_EXPORT void operator delete(void *, const std::nothrow_t &) noexcept ALLOT_IS(_ZdlPv);
+ALLOT_EXPORT void operator delete[](void *, const std::nothrow_t &) noexcept ALLOT_IS(_ZdlPv);
+ALLOT_EXPORT void operator delete(void *, std::align_val_t) noexcept ALLOT_IS(_ZdlPv);
+ALLOT_EXPORT void operator delete[](void *, std::align_val_t) noexcept ALLOT_IS(_ZdlPv);
+ALLOT_EXPORT void operator delete(void *, std::align_val_t, const std::nothrow_t &) noexcept ALLOT_IS(_ZdlPv);
+ALLOT_EXPORT void operator delete[](void *, std::align_val_t, const std::nothrow_t &) noexcept ALLOT_IS(_ZdlPv);
 ALLOT_EXPORT void operator delete(void *p, std::size_t size) noexcept { heap_free_sized(p, size); }
-ALLOT_EXPORT void operator delete[](void *p, std::size_t size) noexcept { heap_free_sized(p, size); }
-ALLOT_EXPORT void operator delete(void *p, std::align_val_t) noexcept { fast_free(p); }
-ALLOT_EXPORT void operator delete[](void *p, std::align_val_t) noexcept { fast_free(p); }
+ALLOT_EXPORT void operator delete[](void *, std::size_t) noexcept ALLOT_IS(_ZdlPvm);
 ALLOT_EXPORT void operator delete(void *p, std::size_t size, std::align_val_t a) noexcept {
     heap_free_aligned_sized(p, static_cast<std::size_t>(a), size);
 }
-ALLOT_EXPORT void operator delete[](void *p, std::size_t size, std::align_val_t a) noexcept {
-    heap_free_aligned_sized(p, static_cast<std::size_t>(a), size);
-}
-ALLOT_EXPORT void operator delete(void *p, std::align_val_t, const std::nothrow_t &) noexcept { fast_free(p); }
-ALLOT_EXPORT void operator delete[](void *p, std::align_val_t, const std::nothrow_t &) noexcept { fast_free(p); }
+ALLOT_EXPORT void operator delete[](void *, std::size_t, std::align_val_t) noexcept ALLOT_IS(_ZdlPvmSt11align_val_t);

@@ -12,11 +12,13 @@ constinit range_map::node first_chunk[first_nodes]{};
 constinit bool first_chunk_used = false;
 constexpr std::size_t chunk_bytes = 64 * 1024;
 
+// Whose reference a range holds: that of an inherited one is the parent's.
+std::uint32_t pinned_by(const mapped_range &range) { return range.state == range_state::inherited ? 0 : range.owner; }
+
 // Recursion is as deep as the tree: about 40 for the 65,530 mappings that Linux allows a process.
 void disown(range_map::node *n) {
     if (!n) return;
     disown(n->left);
-    n->owner = 0;
     if (n->state == range_state::writable) n->state = range_state::inherited;
     disown(n->right);
 }
@@ -51,7 +53,7 @@ range_map::node *range_map::take_node() {
 }
 
 void range_map::give_node(node *n) {
-    if (n->owner) pins_.put(n->owner);
+    if (pinned_by(*n)) pins_.put(n->owner);
     n->left = free_;
     free_ = n;
     ++free_count_;
@@ -142,7 +144,7 @@ void range_map::split_at(std::uintptr_t address) {
     upper->left = upper->right = nullptr;
     upper->priority = next_priority();
     n->end = address;
-    if (upper->owner) pins_.grab(upper->owner);
+    if (pinned_by(*upper)) pins_.grab(upper->owner);
     node *below;
     node *rest;
     split(root_, address, below, rest);
@@ -170,7 +172,7 @@ void range_map::insert(const mapped_range &range) {
     static_cast<mapped_range &>(*n) = range;
     n->left = n->right = nullptr;
     n->priority = next_priority();
-    if (n->owner) pins_.grab(n->owner);
+    if (pinned_by(*n)) pins_.grab(n->owner);
     paste(n, range.start, range.end);
 }
 
@@ -214,10 +216,11 @@ void range_map::drop(node *ranges) {
 }
 
 void range_map::assign(node &range, std::uint32_t owner, range_state state) {
-    if (owner) pins_.grab(owner);
-    if (range.owner) pins_.put(range.owner);
+    const mapped_range was = range;
     range.owner = owner;
     range.state = state;
+    if (pinned_by(range)) pins_.grab(owner);
+    if (pinned_by(was)) pins_.put(was.owner);
 }
 
 void range_map::disown_all() { disown(root_); }

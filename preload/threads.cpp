@@ -30,9 +30,6 @@ struct chunk {
 };
 constinit chunk first_chunk{};
 
-// The tenant of the process by an exe rule; nullptr: the default. Written by threads_start, before other threads are.
-constinit std::atomic<allot_tenant *> process_tenant{nullptr};
-
 thread_start *take_record(chunk &c) {
     for (thread_start &record : c.records) {
         std::uint32_t free = 0;
@@ -56,22 +53,21 @@ chunk *chunk_after(chunk &c) {
 
 } // namespace
 
-bool threads_have_rules() {
-    return map_rules_exist(map_kind::thread) || process_tenant.load(std::memory_order_relaxed) != nullptr;
-}
+bool threads_have_rules() { return map_rules_exist(map_kind::thread); }
 
 void thread_apply_rules() {
     char name[16] = {};
     os_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(name));
     allot_tenant *tenant = map_rules_tenant(map_kind::thread, name);
-    if (!tenant) tenant = process_tenant.load(std::memory_order_relaxed);
     heap_set_active(tenant ? tenant : tenant_default());
 }
 
 void threads_start() {
-    map_rules_warn();
     if (map_rules_exist(map_kind::exe))
-        process_tenant.store(map_rules_tenant(map_kind::exe, options_get().program), std::memory_order_relaxed);
+        if (allot_tenant *own = map_rules_tenant(map_kind::exe, options_get().program)) {
+            tenant_set_default(own);
+            heap_set_active(own); // this thread has a home already
+        }
     if (threads_have_rules()) thread_apply_rules();
 }
 

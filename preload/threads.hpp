@@ -7,8 +7,7 @@
 // Threads: any. Owner: a start record belongs to its creator until the new thread takes it over.
 // Invariants:
 //   1. Without rules nothing here runs but the test whether there are any.
-//   2. A thread that no rule matches works for the tenant of the process: the one of the matching exe rule, else the
-//      default.
+//   2. A thread that no rule matches works for the tenant of the process, which is that of the matching exe rule, if there is one.
 //   3. A new thread inherits the name of its creator, as in Linux, and is matched by it.
 // Cost: with rules, one system call and one match per start and renaming.
 #pragma once

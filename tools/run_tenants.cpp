@@ -31,7 +31,10 @@ void make_tenants_of(const std::vector<std::string> &environment) {
     }
     const std::uint32_t own = made(o.tenant);
     for_own_files(o, [&](const char *file, const char *value) { write_file(own, {file, value}); });
-    // Those that rules name are made by who first works for them; a failing one must be there.
+    // Those that rules name, so that they can be looked at and steered before anybody works for them; threads make theirs. A
+    // failing one must be there.
+    for (std::uint32_t i = 0; i < o.nr_map; ++i)
+        if (o.map[i].kind != map_kind::thread) (void)made(o.map[i].path);
     if (o.fail_after_path[0] != '\0') (void)made(o.fail_after_path);
 }
 

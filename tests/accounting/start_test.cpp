@@ -39,6 +39,23 @@ BOOST_AUTO_TEST_CASE(the_settings_make_the_tenant_its_parents_and_its_limits) {
     BOOST_TEST(d.message == "");
 }
 
+BOOST_AUTO_TEST_CASE(the_tenant_of_the_process_may_be_said_later) {
+    hierarchy h;
+    death d = death_of([&] {
+        setenv("ALLOT_DIR", h.path().c_str(), 1);
+        setenv("ALLOT_HIERARCHY", "h", 1);
+        if (!accounting_start()) _exit(1);
+        allot_tenant *own = tenant_create_path("/own");
+        tenant_set_default(own);
+        if (tenant_default() != own) _exit(2);
+        _exit(verified::get(own, "cgroup.procs") == std::to_string(getpid()) + "\n" &&
+                      verified::get(tenant_root(), "cgroup.procs") == ""
+                  ? 0
+                  : 3);
+    });
+    BOOST_TEST((d.signal == 0 && d.status == 0), d.message);
+}
+
 // Not by whoever has its record next.
 BOOST_AUTO_TEST_CASE(a_destroyed_tenant_of_the_process_is_stood_for_by_its_parent) {
     death d = death_of([] {

@@ -4,6 +4,11 @@
  *   take SIZE COUNT   mallocs up to COUNT blocks (0: until one is refused); answers how many it got
  *   drop COUNT        frees the last COUNT of them (0: all)
  *   map BYTES         maps and touches; answers 1, or 0 if it was refused
+ *   unmap BYTES       the last so many bytes of what was mapped last, if all of it is there
+ *   resize BYTES      what was mapped last, by mremap; 0 if it was refused
+ *   cover BYTES       maps anew over the first so many bytes of it
+ *   hide              makes it unreachable, and writable again
+ *   exec              the program begins again
  *   fork              a child goes on with the same standard input and output, the parent waits for it
  *   orphan            a child goes on, the parent ends at once
  *   say WORD          answers WORD
@@ -21,6 +26,8 @@
 enum { blocks_max = 4000000 };
 static void **blocks;
 static long nr_blocks;
+static char *mapped; /* what was mapped last, and how much of it is left */
+static size_t mapped_bytes;
 
 static void answer(long value) {
     char line[32];
@@ -93,8 +100,21 @@ int main(void) {
             answer(drop((long)a));
         } else if (sscanf(line, "map %lu", &a) == 1) {
             void *p = mmap(NULL, a, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-            if (p != MAP_FAILED) memset(p, 1, a);
+            if (p != MAP_FAILED) memset(p, 1, a), mapped = p, mapped_bytes = a;
             answer(p != MAP_FAILED);
+        } else if (sscanf(line, "unmap %lu", &a) == 1) {
+            answer(a <= mapped_bytes && munmap(mapped + (mapped_bytes -= a), a) == 0);
+        } else if (sscanf(line, "resize %lu", &a) == 1) {
+            char *p = mremap(mapped, mapped_bytes, a, MREMAP_MAYMOVE);
+            if (p != MAP_FAILED) mapped = p, mapped_bytes = a;
+            answer(p != MAP_FAILED);
+        } else if (sscanf(line, "cover %lu", &a) == 1) {
+            answer(mmap(mapped, a, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == mapped);
+        } else if (strcmp(line, "hide") == 0) {
+            answer(mprotect(mapped, mapped_bytes, PROT_NONE) == 0 && mprotect(mapped, mapped_bytes, PROT_READ | PROT_WRITE) == 0);
+        } else if (strcmp(line, "exec") == 0) {
+            execl("/proc/self/exe", "again", (char *)NULL);
+            return 6;
         } else if (sscanf(line, "threads %lu", &a) == 1) {
             start_threads((unsigned)a);
             answer((long)a);

@@ -40,6 +40,7 @@ std::atomic<std::int64_t> pinned[3];
 std::int64_t limit[3];
 thread_local std::uint32_t active = tenant_a;
 std::atomic<std::int64_t> uncounted;
+std::atomic<std::int64_t> given_up[3]; // of what was inherited
 std::atomic<bool> went_negative;
 std::atomic<void (*)()> at_next_uncharge; // what another thread, or a handler, does at that moment
 bool (*at_refusal)();                     // user code; true: it made room
@@ -52,6 +53,7 @@ std::uint32_t mapping_owner() {
     ++pinned[active];
     return active;
 }
+void mapping_free_inherited(std::uint32_t owner, std::uint64_t bytes) { given_up[owner] += static_cast<std::int64_t>(bytes); }
 void mapping_note_uncounted(std::int64_t bytes) {
     if ((uncounted += bytes) < 0) went_negative = true;
 }
@@ -439,6 +441,42 @@ BOOST_AUTO_TEST_CASE(a_forked_child_neither_pays_nor_is_paid_for_what_it_inherit
     BOOST_TEST(pages_of(tenant_a) == 8);
     BOOST_TEST(mapped_munmap(p, 8 * page) == 0);
     BOOST_TEST(mapped_munmap(reserved, 8 * page) == 0);
+}
+
+// Its payer may end before the child does, which pays for what it has left then: so what it gives up is told.
+BOOST_AUTO_TEST_CASE(a_forked_child_tells_of_what_it_has_no_longer) {
+    char *p = map(16);
+    const pid_t child = fork();
+    if (child == 0) {
+        charged[tenant_a] = 0;
+        const auto told = [](std::int64_t pages) { return given_up[tenant_a].exchange(0) == pages * static_cast<std::int64_t>(page); };
+        bool good = mapped_munmap(p + 2 * page, 2 * page) == 0 && told(2);
+        good = good && mapped_mprotect(p, 2 * page, PROT_NONE) == 0 && mapped_mprotect(p, 2 * page, read_write) == 0 && told(0);
+        good = good && same(map(2, PROT_NONE, anonymous | MAP_FIXED, p), p) && told(2) && pages_of(tenant_a) == 0;
+        good = good && same(map(2, read_write, anonymous | MAP_FIXED, p + 4 * page), p + 4 * page) && told(2) && pages_of(tenant_a) == 2;
+        // Over its own and what it has inherited.
+        good = good && same(map(4, read_write, anonymous | MAP_FIXED, p + 4 * page), p + 4 * page) && told(2) && pages_of(tenant_a) == 4;
+        char *moved = static_cast<char *>(mapped_mremap(p + 8 * page, 8 * page, 10 * page, MREMAP_MAYMOVE, nullptr));
+        good = good && told(0) && pages_of(tenant_a) == 6;
+        good = good && same(mapped_mremap(moved, 10 * page, 5 * page, 0, nullptr), moved) && told(3) && pages_of(tenant_a) == 4;
+        const pid_t grandchild = fork();
+        if (grandchild == 0) {
+            charged[tenant_a] = 0;
+            _exit(mapped_munmap(moved, 5 * page) == 0 && told(5) && mapped_munmap(p + 4 * page, 4 * page) == 0 && told(4) &&
+                          pages_of(tenant_a) == 0
+                      ? 0
+                      : 1);
+        }
+        int status = 1;
+        good = good && waitpid(grandchild, &status, 0) == grandchild && status == 0;
+        good = good && mapped_munmap(moved, 5 * page) == 0 && told(5) && pages_of(tenant_a) == 4 && !went_negative;
+        _exit(good ? 0 : 1);
+    }
+    int status = 0;
+    BOOST_REQUIRE(waitpid(child, &status, 0) == child);
+    BOOST_TEST(status == 0);
+    BOOST_TEST(given_up[tenant_a] == 0);
+    BOOST_TEST(mapped_munmap(p, 16 * page) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_vforked_child_shares_the_books_of_its_parent,

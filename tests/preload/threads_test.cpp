@@ -20,6 +20,7 @@ options settings{};
 char web, database, standard;
 thread_local allot_tenant *active;
 allot_tenant *as_tenant(char &c) { return reinterpret_cast<allot_tenant *>(&c); }
+allot_tenant *of_process = as_tenant(standard);
 
 } // namespace
 
@@ -28,7 +29,8 @@ const options &options_get() { return settings; }
 allot_tenant *tenant_create_path(const char *path) {
     return as_tenant(std::strcmp(path, "/web") == 0 ? web : database);
 }
-allot_tenant *tenant_default() { return as_tenant(standard); }
+allot_tenant *tenant_default() { return of_process; }
+void tenant_set_default(allot_tenant *tenant) { of_process = tenant; }
 allot_tenant *heap_set_active(allot_tenant *tenant) {
     allot_tenant *before = active;
     active = tenant;
@@ -98,6 +100,8 @@ BOOST_FIXTURE_TEST_CASE(an_exe_rule_gives_the_tenant_of_unmatched_threads, with_
     threads_start();
     BOOST_TEST(run("disk") == &database);
     BOOST_TEST(run("web-3") == &web);
+    BOOST_TEST(active == as_tenant(database));
+    of_process = active = as_tenant(standard); // as in another process
     settings.program = "other";
     threads_start();
     BOOST_TEST(run("disk") == &standard);

@@ -195,6 +195,104 @@ def test_a_daemon_goes_on_paying_for_what_it_has_from_its_parent():
         h.expect_empty()
 
 
+MIB = 1 << 20
+
+
+def about(h, mebibytes):
+    """So much is charged: the rest is what the programs themselves and their stocks hold."""
+    time.sleep(0.002)
+    current = h.current()
+    assert mebibytes * MIB <= current < mebibytes * MIB + 96 * SLOT, (current, mebibytes, h.allot("tree").stdout)
+
+
+def end_child(h, process, child):
+    process.tell("quit")
+    while os.path.exists(f"/proc/{child}"):
+        time.sleep(0.01)
+    h.expect_empty()
+
+
+def test_a_child_neither_is_paid_nor_pays_for_mappings_of_its_living_parent():
+    with Hierarchy() as h:
+        process = h.start()
+        assert process.ask(f"map {8 * MIB}") == 1
+        about(h, 8)
+        process.ask("fork")
+        for line in (f"unmap {2 * MIB}", "hide", f"resize {4 * MIB}"):
+            assert process.ask(line) == 1
+            about(h, 8)
+        assert process.ask(f"resize {7 * MIB}") == 1  # three that are its own
+        about(h, 11)
+        assert process.ask(f"cover {2 * MIB}") == 1  # and two in the place of what it had inherited
+        about(h, 13)
+        h.expect_sound()
+        process.tell("quit")
+        process.answer()
+        about(h, 8)
+        assert process.ask(f"unmap {8 * MIB}") == 1
+        about(h, 0)
+        h.expect_sound()
+
+
+def test_mappings_that_a_living_copy_has_left_are_its_own_when_their_payer_is_gone():
+    with Hierarchy() as h:
+        process = h.start()
+        assert process.ask(f"map {8 * MIB}") == 1
+        child = process.ask("fork")
+        assert process.ask(f"unmap {3 * MIB}") == 1
+        about(h, 8)
+        os.kill(process.pid, signal.SIGKILL)
+        process.process.wait()
+        about(h, 5)
+        assert process.ask(f"resize {6 * MIB}") == 1
+        about(h, 6)
+        assert process.ask(f"map {27 * MIB}") == 0
+        assert process.ask(f"resize {2 * MIB}") == 1
+        about(h, 2)
+        assert process.ask(f"cover {MIB}") == 1  # for one that it pays for, another one
+        about(h, 2)
+        h.expect_sound()
+        assert process.ask(f"unmap {2 * MIB}") == 1
+        about(h, 0)
+        end_child(h, process, child)
+
+
+def test_mappings_pass_from_hand_to_hand():
+    with Hierarchy() as h:
+        process = h.start()
+        assert process.ask(f"map {8 * MIB}") == 1
+        first = process.ask("fork")
+        assert process.ask(f"unmap {MIB}") == 1
+        second = process.ask("fork")
+        assert process.ask(f"unmap {MIB}") == 1
+        process.signal(signal.SIGSTOP)  # it would go on where its child ends
+        os.kill(first, signal.SIGKILL)
+        time.sleep(0.01)
+        about(h, 8)
+        os.kill(process.pid, signal.SIGKILL)
+        process.process.wait()
+        about(h, 6)
+        h.expect_sound()
+        assert process.ask(f"unmap {4 * MIB}") == 1
+        about(h, 2)
+        end_child(h, process, second)
+
+
+def test_a_child_that_execs_leaves_its_parents_mappings_to_nobody():
+    with Hierarchy() as h:
+        process = h.start()
+        assert process.ask(f"map {8 * MIB}") == 1
+        child = process.ask("fork")
+        process.tell("exec")
+        assert process.ask("drop 0") == 0
+        about(h, 8)
+        os.kill(process.pid, signal.SIGKILL)
+        process.process.wait()
+        about(h, 0)
+        assert process.ask(f"map {30 * MIB}") == 1
+        end_child(h, process, child)
+
+
 def test_exec_drops_what_the_image_had():
     with Hierarchy() as h:
         process = h.start()
