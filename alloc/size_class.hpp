@@ -9,7 +9,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 
 namespace allot {
 
@@ -45,9 +44,9 @@ struct class_table {
 };
 constexpr class_table make_class_table() {
     class_table table{};
-    for (std::size_t i = 0; i < std::size(table.of_granules); ++i)
+    for (std::size_t i = 0; i < sizeof table.of_granules; ++i)
         table.of_granules[i] = static_cast<std::uint8_t>(class_of(i * granule_bytes));
-    for (std::size_t i = 0; i < std::size(table.of_steps); ++i)
+    for (std::size_t i = 0; i < sizeof table.of_steps; ++i)
         table.of_steps[i] = static_cast<std::uint8_t>(class_of(i * medium_step_bytes));
     return table;
 }
