@@ -47,7 +47,7 @@ void heap_set_callers(const caller_rules *);
 // What a thread has been told; lies beside its home.
 struct caller_answers {
     static constexpr unsigned nr_answers = 64;
-    std::uint32_t of_libraries = 0; // which set of loaded libraries
+    std::uint32_t of_libraries = 0;         // which set of loaded libraries
     std::uint64_t answers[nr_answers] = {}; // address, and above its 48 bits the number of the rule; 0: none yet
 };
 

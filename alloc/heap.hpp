@@ -126,7 +126,7 @@ struct home {
     // What such handlers freed, linked by the second word; the visit that they interrupted frees it when it ends. Written by
     // this thread and its handlers alone. relaxed: they are in order.
     std::atomic<void *> postponed;
-    heap *current; // whom the thread allocates for; written by it alone
+    heap *current;     // whom the thread allocates for; written by it alone
     heap_front *shown; // what thread_here.active is while nobody wants the thread's attention: of current, or blank
     // The home's tag without a choice, wiped in a child, and what is known of callers; where these are told apart: see callers.hpp.
     heap_front *blank;

@@ -42,7 +42,8 @@ void warn(const char *text) {
 void library_rules_start() {
     if (!map_rules_exist(map_kind::lib)) return;
     find = reinterpret_cast<find_object *>(dlsym(RTLD_DEFAULT, "_dl_find_object"));
-    if (find == nullptr) return warn("this libc does not say which library called: rules for libraries (lib:) are ignored");
+    if (find == nullptr)
+        return warn("this libc does not say which library called: rules for libraries (lib:) are ignored");
     loader = map_of(dlsym(RTLD_DEFAULT, "__tls_get_addr")); // which is the loader's own
     const std::uint32_t count = options_get().nr_map;
     const std::uintptr_t memory = os_map(count * sizeof(allot_tenant *));

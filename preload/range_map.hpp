@@ -18,8 +18,8 @@
 namespace allot {
 
 enum class range_state : std::uint32_t {
-    reserved,  // private and anonymous, not writable yet, free of charge
-    writable,  // charged to its owner; an owner of 0: nobody was charged
+    reserved, // private and anonymous, not writable yet, free of charge
+    writable, // charged to its owner; an owner of 0: nobody was charged
     inherited, // writable, and paid for, on behalf of its owner, by the process that this one was forked from; without a reference
 };
 

@@ -59,7 +59,8 @@ std::uint64_t current(allot_tenant *t) { return verified::number(t, "memory.curr
 BOOST_FIXTURE_TEST_CASE(a_block_is_charged_to_the_tenant_of_its_caller, told_apart) {
     for (std::size_t size : {1, 64, 1000, 5000, 60000, 100000, 3000000}) {
         void *of_a = malloc_for_caller(size, library(1)), *of_b = calloc_for_caller(2, size, library(2));
-        void *of_nobody = malloc_for_caller(size, library(3)), *aligned = aligned_alloc_for_caller(256, size, library(1));
+        void *of_nobody = malloc_for_caller(size, library(3)),
+             *aligned = aligned_alloc_for_caller(256, size, library(1));
         BOOST_TEST((heap_owner_of(of_a) == a && heap_owner_of(of_b) == b && heap_owner_of(of_nobody) == top &&
                     heap_owner_of(aligned) == a));
         BOOST_TEST(current(a) == heap_usable_size(of_a) + heap_usable_size(aligned));
@@ -84,7 +85,8 @@ BOOST_FIXTURE_TEST_CASE(many_blocks_of_each_stay_apart, told_apart) {
     BOOST_TEST(current(b) == 6667u * heap_usable_size(held[1]));
     std::thread([&] { // another thread frees half of them
         for (std::size_t i = 0; i < held.size(); i += 2) heap_free(held[i]);
-    }).join();
+    })
+        .join();
     BOOST_TEST(current(b) == 3334u * heap_usable_size(held[1]));
     for (std::size_t i = 1; i < held.size(); i += 2) heap_free(held[i]);
     BOOST_TEST(current(top) == 0u);
@@ -125,7 +127,8 @@ BOOST_FIXTURE_TEST_CASE(a_refused_library_leaves_its_host_alone, told_apart) {
     for (void *p : held) heap_free(p);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_block_that_is_resized_in_place_keeps_its_owner_and_one_that_moves_is_its_callers, told_apart) {
+BOOST_FIXTURE_TEST_CASE(a_block_that_is_resized_in_place_keeps_its_owner_and_one_that_moves_is_its_callers,
+                        told_apart) {
     void *p = malloc_for_caller(1000, library(1));
     BOOST_TEST(realloc_for_caller(p, 990, library(2)) == p);
     BOOST_TEST(heap_owner_of(p) == a);

@@ -111,7 +111,8 @@ int main(void) {
         } else if (sscanf(line, "cover %lu", &a) == 1) {
             answer(mmap(mapped, a, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == mapped);
         } else if (strcmp(line, "hide") == 0) {
-            answer(mprotect(mapped, mapped_bytes, PROT_NONE) == 0 && mprotect(mapped, mapped_bytes, PROT_READ | PROT_WRITE) == 0);
+            answer(mprotect(mapped, mapped_bytes, PROT_NONE) == 0 &&
+                   mprotect(mapped, mapped_bytes, PROT_READ | PROT_WRITE) == 0);
         } else if (strcmp(line, "exec") == 0) {
             execl("/proc/self/exe", "again", (char *)NULL);
             return 6;

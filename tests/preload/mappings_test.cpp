@@ -53,7 +53,9 @@ std::uint32_t mapping_owner() {
     ++pinned[active];
     return active;
 }
-void mapping_free_inherited(std::uint32_t owner, std::uint64_t bytes) { given_up[owner] += static_cast<std::int64_t>(bytes); }
+void mapping_free_inherited(std::uint32_t owner, std::uint64_t bytes) {
+    given_up[owner] += static_cast<std::int64_t>(bytes);
+}
 void mapping_note_uncounted(std::int64_t bytes) {
     if ((uncounted += bytes) < 0) went_negative = true;
 }
@@ -449,21 +451,27 @@ BOOST_AUTO_TEST_CASE(a_forked_child_tells_of_what_it_has_no_longer) {
     const pid_t child = fork();
     if (child == 0) {
         charged[tenant_a] = 0;
-        const auto told = [](std::int64_t pages) { return given_up[tenant_a].exchange(0) == pages * static_cast<std::int64_t>(page); };
+        const auto told = [](std::int64_t pages) {
+            return given_up[tenant_a].exchange(0) == pages * static_cast<std::int64_t>(page);
+        };
         bool good = mapped_munmap(p + 2 * page, 2 * page) == 0 && told(2);
-        good = good && mapped_mprotect(p, 2 * page, PROT_NONE) == 0 && mapped_mprotect(p, 2 * page, read_write) == 0 && told(0);
+        good = good && mapped_mprotect(p, 2 * page, PROT_NONE) == 0 && mapped_mprotect(p, 2 * page, read_write) == 0 &&
+               told(0);
         good = good && same(map(2, PROT_NONE, anonymous | MAP_FIXED, p), p) && told(2) && pages_of(tenant_a) == 0;
-        good = good && same(map(2, read_write, anonymous | MAP_FIXED, p + 4 * page), p + 4 * page) && told(2) && pages_of(tenant_a) == 2;
+        good = good && same(map(2, read_write, anonymous | MAP_FIXED, p + 4 * page), p + 4 * page) && told(2) &&
+               pages_of(tenant_a) == 2;
         // Over its own and what it has inherited.
-        good = good && same(map(4, read_write, anonymous | MAP_FIXED, p + 4 * page), p + 4 * page) && told(2) && pages_of(tenant_a) == 4;
+        good = good && same(map(4, read_write, anonymous | MAP_FIXED, p + 4 * page), p + 4 * page) && told(2) &&
+               pages_of(tenant_a) == 4;
         char *moved = static_cast<char *>(mapped_mremap(p + 8 * page, 8 * page, 10 * page, MREMAP_MAYMOVE, nullptr));
         good = good && told(0) && pages_of(tenant_a) == 6;
-        good = good && same(mapped_mremap(moved, 10 * page, 5 * page, 0, nullptr), moved) && told(3) && pages_of(tenant_a) == 4;
+        good = good && same(mapped_mremap(moved, 10 * page, 5 * page, 0, nullptr), moved) && told(3) &&
+               pages_of(tenant_a) == 4;
         const pid_t grandchild = fork();
         if (grandchild == 0) {
             charged[tenant_a] = 0;
-            _exit(mapped_munmap(moved, 5 * page) == 0 && told(5) && mapped_munmap(p + 4 * page, 4 * page) == 0 && told(4) &&
-                          pages_of(tenant_a) == 0
+            _exit(mapped_munmap(moved, 5 * page) == 0 && told(5) && mapped_munmap(p + 4 * page, 4 * page) == 0 &&
+                          told(4) && pages_of(tenant_a) == 0
                       ? 0
                       : 1);
         }
