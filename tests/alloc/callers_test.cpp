@@ -146,7 +146,8 @@ BOOST_FIXTURE_TEST_CASE(a_block_that_is_resized_in_place_keeps_its_owner_and_one
 BOOST_FIXTURE_TEST_CASE(frees_stay_on_the_fast_path, told_apart) {
     BOOST_TEST(thread_here.active != &front_of_nobody);
     BOOST_TEST(thread_here.active->tag == thread_here.in_home->tag);
-    for (bin_word bin : thread_here.active->bins) BOOST_TEST_REQUIRE(bin == 0u);
+    for (unsigned c = 0; c < nr_classes; ++c)
+        BOOST_TEST_REQUIRE(chosen_slab(thread_here.active, c) == tables.none.of_class[c]);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_call_site_is_asked_about_once_until_the_loader_has_called, told_apart) {
