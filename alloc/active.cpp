@@ -311,6 +311,7 @@ allot_tenant *heap_set_active(allot_tenant *tenant) {
     allot_tenant *before = thread_here.active_tenant;
     thread_here.active_tenant = tenant;
     h->current = known.of;
+    h->shown = known.front;
     write_shared(thread_here.active, known.front);
     std::atomic_signal_fence(std::memory_order_seq_cst); // order_own_steps
     if (read_shared(h->move_to) != nullptr) [[unlikely]]
