@@ -87,9 +87,9 @@ def test_bursts_of_2_MiB_go_to_the_tree_no_more_once_allot_has_seen_them():
 
 
 def test_allot_charges_a_level_once_a_batch_where_bursts_are_larger_than_the_swing_it_keeps():
-    bursts, pages = 8, 4096  # 16 MiB, of which 8 and two batches of 64 pages are kept
+    bursts, pages = 8, 8192  # 32 MiB, of which 16 and two batches of 64 pages are kept
     counts = result("allot", bursts, "--burst", pages, "--levels", 2, "--all-protected")["counts"]
-    beyond = (pages - 2048) // 64
+    beyond = (pages - 4096) // 64
     assert 2 * bursts * (beyond - 3) <= counts["walks"] <= 2 * bursts * beyond, counts
     assert counts["slow_paths"] == counts["walks"], counts
     assert counts["usage"] == 3 * counts["walks"], counts  # the root and two below
@@ -119,7 +119,7 @@ def test_allots_pair_has_no_locked_instruction_in_fact():
 def test_what_is_counted_for_allot_is_what_is_executed():
     if platform.machine() != "x86_64":
         return
-    arguments = ("--burst", 1536, "--size", 8192)  # more than a swing that is kept
+    arguments = ("--burst", 3072, "--size", 8192)  # more than a swing that is kept
     counts = result("allot", 1, *arguments)["counts"]
     locked = executed("--variant", "allot", "--iterations", 1, *arguments)["locked"]
     # A slab that comes or goes takes the allocator's lock of free memory and gives it back, and one reference.
