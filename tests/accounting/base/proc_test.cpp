@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(the_fields_are_those_of_the_manual) {
     const proc_stat is = proc_stat_of(os_pid());
     BOOST_TEST(is.state == 'R');
     BOOST_TEST(is.parent == std::stoull(words[3]));
-    BOOST_TEST(is.nr_threads == 1u);
+    BOOST_TEST(is.nr_threads == std::stoull(words[19]));
     BOOST_TEST(is.start_time == std::stoull(words[21]));
     BOOST_TEST(is.start_of_stack == std::stoull(words[27]));
     BOOST_TEST(proc_stat_of_thread(os_pid(), os_pid()).start_time == is.start_time);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_process_whose_first_thread_has_ended_lives) {
     });
     for (int ms = 0; ms < 10000 && c.stat().state != 'Z'; ++ms) usleep(1000);
     BOOST_TEST(c.stat().state == 'Z');
-    BOOST_TEST(c.stat().nr_threads == 2u);
+    BOOST_TEST(c.stat().nr_threads >= 2u); // a sanitizer has threads of its own
     BOOST_TEST(!has_ended(c.stat()));
 }
 
