@@ -69,7 +69,7 @@ allot_tenant *tenant_in(home *h, const void *caller) {
 }
 
 // After its farewell a thread leaves its home with each visit, so a visit there must be.
-void *from_bins(home *h, allot_tenant *tenant, std::size_t size) {
+void *from_choice(home *h, allot_tenant *tenant, std::size_t size) {
     if (h == nullptr || h->busy || thread_here.farewells != 0 || trace_is_on()) return nullptr;
     return tenant != nullptr ? malloc_in_passing(h, tenant, size) : malloc_from_choice(h->current, size);
 }
@@ -95,7 +95,7 @@ void *malloc_for_caller(std::size_t size, const void *caller) {
         return malloc_slow(size);
     home *h = home_here();
     allot_tenant *tenant = tenant_in(h, caller);
-    if (void *p = from_bins(h, tenant, size); p != nullptr) return p;
+    if (void *p = from_choice(h, tenant, size); p != nullptr) return p;
     if (tenant == nullptr) return malloc_slow(size);
     active_scope in(tenant);
     return malloc_slow(size);
@@ -107,7 +107,7 @@ void *calloc_for_caller(std::size_t count, std::size_t size, const void *caller)
         return heap_calloc_slow(count, size);
     home *h = home_here();
     allot_tenant *tenant = tenant_in(h, caller);
-    if (void *p = from_bins(h, tenant, bytes); p != nullptr) return std::memset(p, 0, bytes);
+    if (void *p = from_choice(h, tenant, bytes); p != nullptr) return std::memset(p, 0, bytes);
     if (tenant == nullptr) return heap_calloc_slow(count, size);
     active_scope in(tenant);
     return heap_calloc_slow(count, size);

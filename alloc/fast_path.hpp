@@ -63,9 +63,7 @@ template<typename Misses = plain_misses>
     std::size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > medium_max_bytes) [[unlikely]]
         return Misses::calloc(count, size);
-    slab *s =
-        chosen_slab(read_shared(thread_here.active), bytes <= small_max_bytes ? small_class(tables.classes, bytes)
-                                                                              : medium_class(tables.classes, bytes));
+    slab *s = chosen_slab(read_shared(thread_here.active), class_in(tables.classes, bytes));
     if ((s->list & 1) != 0) [[unlikely]]
         return Misses::calloc(count, size);
     void *slot = slab_pop(s);

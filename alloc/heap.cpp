@@ -469,9 +469,7 @@ void *alloc_amid_slow_path(std::size_t size, std::size_t alignment) {
 
 void *malloc_from_choice(heap *a, std::size_t size) {
     if (size > medium_max_bytes) return nullptr;
-    slab *s =
-        a->choice
-            .of_class[size <= small_max_bytes ? small_class(tables.classes, size) : medium_class(tables.classes, size)];
+    slab *s = a->choice.of_class[class_in(tables.classes, size)];
     if ((s->list & 1) != 0) return nullptr;
     void *slot = slab_pop(s);
     if (hooks::charge(s->account)) [[likely]]

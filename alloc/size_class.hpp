@@ -13,8 +13,8 @@
 namespace allot {
 
 inline constexpr std::size_t granule_bytes = 16;
-inline constexpr std::size_t small_max_bytes = 1024;   // one load finds the class
-inline constexpr std::size_t medium_max_bytes = 65536; // a few instructions compute it; above: whole units
+inline constexpr std::size_t small_max_bytes = 1024;   // a table by granules finds the class
+inline constexpr std::size_t medium_max_bytes = 65536; // another table; above: whole units
 
 inline constexpr unsigned nr_linear_classes = 8; // 16, 32 … 128
 inline constexpr unsigned nr_classes = nr_linear_classes + 4 * 9;
@@ -57,6 +57,11 @@ constexpr class_table make_class_table() {
 // small_max_bytes < bytes <= medium_max_bytes
 [[gnu::always_inline]] constexpr std::size_t medium_class(const class_table &table, std::size_t bytes) {
     return table.of_steps[(bytes + medium_step_bytes - 1) / medium_step_bytes];
+}
+
+// bytes <= medium_max_bytes
+[[gnu::always_inline]] constexpr std::size_t class_in(const class_table &table, std::size_t bytes) {
+    return bytes <= small_max_bytes ? small_class(table, bytes) : medium_class(table, bytes);
 }
 
 // The least size, of at least `bytes`, whose class has slots that are all aligned to `alignment`, a power of two. Multiples

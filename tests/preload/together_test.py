@@ -241,8 +241,7 @@ def test_mappings_that_a_living_copy_has_left_are_its_own_when_their_payer_is_go
         child = process.ask("fork")
         assert process.ask(f"unmap {3 * MIB}") == 1
         about(h, 8)
-        os.kill(process.pid, signal.SIGKILL)
-        process.process.wait()
+        process.end()
         about(h, 5)
         assert process.ask(f"resize {6 * MIB}") == 1
         about(h, 6)
@@ -269,8 +268,7 @@ def test_mappings_pass_from_hand_to_hand():
         os.kill(first, signal.SIGKILL)
         time.sleep(0.01)
         about(h, 8)
-        os.kill(process.pid, signal.SIGKILL)
-        process.process.wait()
+        process.end()
         about(h, 6)
         h.expect_sound()
         assert process.ask(f"unmap {4 * MIB}") == 1
@@ -286,8 +284,7 @@ def test_a_child_that_execs_leaves_its_parents_mappings_to_nobody():
         process.tell("exec")
         assert process.ask("drop 0") == 0
         about(h, 8)
-        os.kill(process.pid, signal.SIGKILL)
-        process.process.wait()
+        process.end()
         about(h, 0)
         assert process.ask(f"map {30 * MIB}") == 1
         end_child(h, process, child)
